@@ -100,18 +100,22 @@ static __always_inline __u32 read_text(struct vs_python *python, __u64 object, s
 				       __u8 *to, __u32 room)
 {
 	__u64 length = 0, data;
-	__u32 state = 0, unit, bytes;
+	__u32 state = 0, bits, unit, bytes;
 
 	if (read_user(&length, 8, object + python->str_length) ||
 	    read_user(&state, 4, object + python->str_state))
 		return 1;
-	unit = (state >> 2) & 7;
+	/* Kind (3 bits), compact, ascii. Some builds of 3.14 give the field before them 16 bits. */
+	bits = state >> (python->str_kind_shift & 31);
+	if (!(bits & 7))
+		bits = state >> 16;
+	unit = bits & 7;
 	if (length > 0x100000 || !unit)
 		return 1;
 	bytes = length * unit;
-	text->state = state;
+	text->width = unit;
 	text->bytes = bytes;
-	data = object + ((state >> 6) & 1 ? python->str_ascii : python->str_compact);
+	data = object + (bits & 16 ? python->str_ascii : python->str_compact);
 	if (bytes > room)
 		bytes = room;
 	if (bytes == 0)

@@ -123,7 +123,7 @@ struct vs_stack {
 
 struct vs_text {
 	vs_u32 bytes; /* size in the process; what is stored is at most the field's room */
-	vs_u32 state; /* PyASCIIObject.state: kind and ascii bits */
+	vs_u32 width; /* bytes a character: 1, 2 or 4 */
 };
 
 /* A code object that was not seen before. The part after `lines` is cut to lines_bytes. */
@@ -176,10 +176,12 @@ struct vs_python {
 	vs_u32 co_firstlineno;
 	vs_u32 str_length;
 	vs_u32 str_state;
+	vs_u32 str_kind_shift;
 	vs_u32 str_ascii;
 	vs_u32 str_compact;
 	vs_u32 bytes_size;
 	vs_u32 bytes_data;
+	vs_u32 pad;
 };
 
 /* Counters, index into the per-CPU array `counters`. */

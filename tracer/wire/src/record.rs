@@ -60,8 +60,8 @@ impl Stack<'_> {
 /// A string object's first bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Text<'a> {
-    /// `PyASCIIObject.state`.
-    pub state: u32,
+    /// Bytes a character: 1, 2 or 4.
+    pub width: u32,
     /// How many bytes it has in the process; more than `data` when it was cut.
     pub bytes: usize,
     /// What was copied.
@@ -181,7 +181,7 @@ fn code(head: vs_header, bytes: &[u8]) -> Option<Code<'_>> {
     let text = |at: usize, data: usize, room: u32| {
         let size = u32_at(bytes, at + offset_of!(vs_text, bytes)) as usize;
         Text {
-            state: u32_at(bytes, at + offset_of!(vs_text, state)),
+            width: u32_at(bytes, at + offset_of!(vs_text, width)),
             bytes: size,
             data: &bytes[data..data + size.min(room as usize)],
         }
