@@ -77,8 +77,7 @@ impl DriverBook {
             wire::vs_driver_function_VS_VMM_MAP => {
                 if let Some(handle) = self.handles.get_mut(&call.extra) {
                     handle.mappings += 1;
-                    self.mappings
-                        .insert(call.address, (call.size, call.extra));
+                    self.mappings.insert(call.address, (call.size, call.extra));
                 }
             }
             wire::vs_driver_function_VS_VMM_RELEASE => {
@@ -184,7 +183,10 @@ mod tests {
             calls.push(call(RELEASE, handle, 0, 0));
         }
         assert_eq!(run(&mut book, &calls), ["alloc"; 3]);
-        assert_eq!(run(&mut book, &[call(UNMAP, 0x1000, 2 * 4096, 0)]), ["free"; 2]);
+        assert_eq!(
+            run(&mut book, &[call(UNMAP, 0x1000, 2 * 4096, 0)]),
+            ["free"; 2]
+        );
         assert_eq!(run(&mut book, &[call(UNMAP, 0x3000, 4096, 0)]), ["free"]);
     }
 

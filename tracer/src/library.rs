@@ -61,8 +61,6 @@ pub struct Function {
 /// A library that a process has mapped.
 #[derive(Clone, Debug)]
 pub struct Library {
-    /// Its file name, such as `libc10.so`.
-    pub name: String,
     /// Its path as the process sees it.
     pub path: PathBuf,
     /// A path by which we can open the very file that is mapped.
@@ -91,7 +89,6 @@ impl Library {
                 name: name.to_owned(),
             })?;
         Ok(Some(Library {
-            name: name.to_owned(),
             path: mapping.path.clone().unwrap_or_default(),
             file,
         }))
