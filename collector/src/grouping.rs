@@ -122,12 +122,9 @@ fn merge(members: &[&SiteView]) -> SiteView {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        for (sum, count) in out.sizes.counts.iter_mut().zip(site.sizes.counts.iter()) {
-            *sum += count;
-        }
-        for (sum, count) in (out.lifetimes.counts.iter_mut()).zip(site.lifetimes.counts.iter()) {
-            *sum += count;
-        }
+        out.sizes.fill(site.sizes.counts.iter().copied().enumerate());
+        out.lifetimes
+            .fill(site.lifetimes.counts.iter().copied().enumerate());
     }
     out.id = head.id;
     out.stack = Arc::clone(&head.stack);
