@@ -13,6 +13,7 @@ mod error;
 pub mod kernel;
 mod library;
 mod loader;
+mod nvml;
 mod plan;
 pub mod planner;
 mod pod;

@@ -22,6 +22,7 @@ use crate::{
     error::AttachError,
     kernel::{self, Standing},
     loader::{DEFAULT_RING_BYTES, Loaded, ReaderMaps},
+    nvml::Watch,
     plan::{Plan, plan},
     python::walk_configuration,
     target,
@@ -64,7 +65,9 @@ pub struct Session {
     pub tensor_layer: bool,
     records: Receiver<Vec<Record>>,
     stop: Arc<AtomicBool>,
-    reader: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
+    /// Dropped to end the watch over the devices' memory.
+    watch: Option<Sender<()>>,
     loaded: Option<Loaded>,
 }
 
@@ -217,6 +220,20 @@ impl Session {
         }
         let (sender, records) = bounded(WAITING_BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
+        let (watch, watch_stop) = bounded(0);
+        let mut threads = Vec::new();
+        match Watch::open(pid.get(), &target::environment(pid.get())) {
+            Ok(devices) => {
+                let sender = sender.clone();
+                threads.push(spawn("device-memory", move || {
+                    devices.run(&watch_stop, &sender);
+                })?);
+            }
+            Err(error) => notes.push(format!(
+                "the capacity of the device is unknown, so the time to OOM is too: NVML: {error}; \
+                 say it with --capacity, such as --capacity 80G"
+            )),
+        }
         let reader = Reader {
             maps,
             decoder: Decoder::new(vec![Traced::new(process.clone(), python)]),
@@ -225,12 +242,7 @@ impl Session {
             stop: stop.clone(),
             lost: Lost::default(),
         };
-        let reader = thread::Builder::new()
-            .name("ring-reader".into())
-            .spawn(move || reader.run())
-            .map_err(|error| AttachError::Load {
-                detail: format!("no thread for the reader: {error}"),
-            })?;
+        threads.push(spawn("ring-reader", move || reader.run())?);
         Ok(Session {
             info,
             probes,
@@ -238,7 +250,8 @@ impl Session {
             tensor_layer: plan.tensor_layer,
             records,
             stop,
-            reader: Some(reader),
+            threads,
+            watch: Some(watch),
             loaded: Some(loaded),
         })
     }
@@ -255,20 +268,33 @@ impl Session {
             loaded.detach();
         }
         self.stop.store(true, Ordering::Release);
+        self.watch = None;
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         self.detach();
-        // The reader may wait for room in the channel: make it see that nobody listens.
+        // A thread may wait for room in the channel: make it see that nobody listens.
         let (_, nobody) = bounded(0);
         self.records = nobody;
-        if let Some(reader) = self.reader.take() {
-            // A reader that panicked has nothing left to hand over.
-            let _ = reader.join();
+        for thread in self.threads.drain(..) {
+            // One that panicked has nothing left to hand over.
+            let _ = thread.join();
         }
     }
+}
+
+fn spawn(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, AttachError> {
+    thread::Builder::new()
+        .name(name.into())
+        .spawn(work)
+        .map_err(|error| AttachError::Load {
+            detail: format!("no thread for the {name}: {error}"),
+        })
 }
 
 fn require_tensor_probe(pid: u32, probes: &[ProbeView]) -> Result<(), AttachError> {
