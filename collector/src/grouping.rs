@@ -122,7 +122,8 @@ fn merge(members: &[&SiteView]) -> SiteView {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-        out.sizes.fill(site.sizes.counts.iter().copied().enumerate());
+        out.sizes
+            .fill(site.sizes.counts.iter().copied().enumerate());
         out.lifetimes
             .fill(site.lifetimes.counts.iter().copied().enumerate());
     }

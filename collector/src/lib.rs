@@ -23,6 +23,7 @@ pub mod escape;
 #[cfg(any(test, feature = "fixture"))]
 #[doc(hidden)]
 pub mod fixture;
+pub mod flamegraph;
 mod floor;
 pub mod grouping;
 mod ledger;

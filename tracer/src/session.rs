@@ -1,6 +1,7 @@
 //! A session: one process, its probes, and the stream of its events.
 
 use std::{
+    collections::HashMap,
     num::NonZeroU32,
     sync::{
         Arc,
@@ -33,16 +34,21 @@ use crate::{
 pub struct Options {
     /// Bytes of the ring between kernel and reader; a power of two.
     pub ring_bytes: u32,
+    /// Whether to ask NVML for the devices' memory.
+    pub watch_devices: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Options {
             ring_bytes: DEFAULT_RING_BYTES,
+            watch_devices: true,
         }
     }
 }
 
+/// The index of the one process of a session.
+const INDEX: u16 = 0;
 /// Records in one batch at most: what the reader hands on in one piece.
 const BATCH: usize = 8192;
 /// Batches that may wait for a slow consumer. Behind them the ring fills, and then losses are
@@ -63,6 +69,8 @@ pub struct Session {
     pub notes: Vec<String>,
     /// Whether blocks of the caching allocator are seen.
     pub tensor_layer: bool,
+    driver_layer: bool,
+    process: Process,
     records: Receiver<Vec<Record>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -170,7 +178,6 @@ impl Session {
         pid: NonZeroU32,
         options: &Options,
     ) -> Result<Session, AttachError> {
-        const INDEX: u16 = 0;
         let Prospect {
             process,
             python,
@@ -222,8 +229,21 @@ impl Session {
         let stop = Arc::new(AtomicBool::new(false));
         let (watch, watch_stop) = bounded(0);
         let mut threads = Vec::new();
-        match Watch::open(pid.get(), &target::environment(pid.get())) {
-            Ok(devices) => {
+        let environment = target::environment(pid.get());
+        if uses_async_backend(&environment) {
+            notes.push(
+                "its allocator is cudaMallocAsync, which does not report tensors: the driver's \
+                 allocations are shown instead, and they are right to the byte"
+                    .into(),
+            );
+        }
+        match options
+            .watch_devices
+            .then(|| Watch::open(pid.get(), &environment))
+            .transpose()
+        {
+            Ok(None) => {}
+            Ok(Some(devices)) => {
                 let sender = sender.clone();
                 threads.push(spawn("device-memory", move || {
                     devices.run(&watch_stop, &sender);
@@ -237,7 +257,7 @@ impl Session {
         let reader = Reader {
             maps,
             decoder: Decoder::new(vec![Traced::new(process.clone(), python)]),
-            process,
+            process: process.clone(),
             sender,
             stop: stop.clone(),
             lost: Lost::default(),
@@ -248,6 +268,8 @@ impl Session {
             probes,
             notes,
             tensor_layer: plan.tensor_layer,
+            driver_layer: plan.driver_layer,
+            process,
             records,
             stop,
             threads,
@@ -259,6 +281,43 @@ impl Session {
     /// The events, in batches. Disconnected when the session has ended and all were taken.
     pub fn records(&self) -> &Receiver<Vec<Record>> {
         &self.records
+    }
+
+    /// Places the probes on libraries that the process has loaded since it was last looked at.
+    /// Whether there were any; [`Session::probes`] then tells of them.
+    pub fn probe_new_libraries(&mut self) -> bool {
+        let Some(loaded) = &mut self.loaded else {
+            return false;
+        };
+        if self.tensor_layer && self.driver_layer {
+            return false;
+        }
+        let Ok(mappings) = self.process.mappings() else {
+            return false;
+        };
+        let plan = plan(&self.process, &mappings, None);
+        let Some(pid) = NonZeroU32::new(self.process.pid()) else {
+            return false;
+        };
+        let news: Vec<_> = plan
+            .probes
+            .into_iter()
+            .filter(|probe| {
+                !probe.attachments.is_empty()
+                    && self.probes.iter().any(|known| {
+                        known.name == probe.view.name
+                            && matches!(known.state, ProbeState::Absent { .. })
+                    })
+            })
+            .collect();
+        for view in loaded.place(pid, INDEX, &news) {
+            if let Some(known) = self.probes.iter_mut().find(|known| known.name == view.name) {
+                *known = view;
+            }
+        }
+        self.tensor_layer |= plan.tensor_layer;
+        self.driver_layer |= plan.driver_layer;
+        !news.is_empty()
     }
 
     /// Takes the probes off, then lets the reader hand over what is still in the ring. The rest
@@ -285,10 +344,15 @@ impl Drop for Session {
     }
 }
 
-fn spawn(
-    name: &str,
-    work: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, AttachError> {
+/// Whether the process asked for PyTorch's cudaMallocAsync backend (either name of the variable).
+fn uses_async_backend(environment: &HashMap<String, String>) -> bool {
+    ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"]
+        .iter()
+        .filter_map(|name| environment.get(*name))
+        .any(|options| options.replace(' ', "").contains("backend:cudaMallocAsync"))
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, AttachError> {
     thread::Builder::new()
         .name(name.into())
         .spawn(work)
