@@ -104,21 +104,36 @@ fn process(out: &mut String, prospect: &Prospect) -> bool {
         ),
     }
     if let Err(error) = prospect.check() {
-        good = false;
         line(out, Standing::Missing, "to trace", &error.to_string());
+        return false;
     }
+    probes(out, prospect);
+    good
+}
+
+/// Probes that stand alike are told together: a library that is not loaded is said once.
+fn probes(out: &mut String, prospect: &Prospect) {
+    let mut told: Vec<(Standing, String, Vec<&str>)> = Vec::new();
     for probe in &prospect.plan.probes {
         let (standing, text) = match &probe.view.state {
-            ProbeState::Attached => (Standing::Good, probe.view.cost_note.clone()),
-            ProbeState::Absent { consequence } => (Standing::Reduced, consequence.clone()),
-            ProbeState::Failed { reason } => (Standing::Missing, reason.clone()),
+            ProbeState::Attached => (Standing::Good, &probe.view.cost_note),
+            ProbeState::Absent { consequence } => (Standing::Reduced, consequence),
+            ProbeState::Failed { reason } => (Standing::Missing, reason),
         };
+        match told
+            .iter_mut()
+            .find(|(known, same, _)| *known == standing && same == text)
+        {
+            Some((_, _, names)) => names.push(&probe.view.name),
+            None => told.push((standing, text.clone(), vec![&probe.view.name])),
+        }
+    }
+    for (standing, text, names) in told {
         line(
             out,
             standing,
             "probe",
-            &format!("{}\n{text}", probe.view.name),
+            &format!("{}\n{text}", names.join(", ")),
         );
     }
-    good
 }

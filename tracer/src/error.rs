@@ -4,6 +4,17 @@ use vramscope_python::{FindError, ReadError};
 
 use crate::kernel::Check;
 
+/// A process that a launcher started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its id.
+    pub pid: u32,
+    /// Its command line.
+    pub command: String,
+    /// Whether it has loaded PyTorch.
+    pub torch: bool,
+}
+
 /// Attaching did not work. The process goes on unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -19,20 +30,19 @@ pub enum AttachError {
     Python(#[from] FindError),
     /// The process is a launcher; its children are meant.
     #[error(
-        "process {pid} ({command}) has not loaded PyTorch, but it started {} that {}: {}\n  \
-         attach to one of them, for example: vramscope attach {}",
-        if .children.len() == 1 { "a process" } else { "processes" },
-        if .children.len() == 1 { "has" } else { "have" },
+        "process {pid} ({command}) is a launcher: {}\n  attach to the one you mean, for example: \
+         vramscope attach {}",
         children_list(.children),
-        .children[0].0
+        .children[0].pid
     )]
     Launcher {
         /// Its id.
         pid: u32,
         /// Its command line.
         command: String,
-        /// The children with PyTorch: id and command line. Never empty.
-        children: Vec<(u32, String)>,
+        /// The processes that it started and that may be meant; those with PyTorch if there are
+        /// any. Never empty.
+        children: Vec<Child>,
     },
     /// PyTorch or the CUDA driver is not loaded (yet).
     #[error(
@@ -77,9 +87,16 @@ fn list(checks: &[Check]) -> String {
         .join("\n")
 }
 
-fn children_list(children: &[(u32, String)]) -> String {
-    children
+fn children_list(children: &[Child]) -> String {
+    let what = match (children[0].torch, children.len()) {
+        (true, 1) => "a process that it started has loaded PyTorch:",
+        (true, _) => "processes that it started have loaded PyTorch:",
+        (false, 1) => "a process that it started runs Python:",
+        (false, _) => "processes that it started run Python:",
+    };
+    let list: String = children
         .iter()
-        .map(|(pid, command)| format!("\n    {pid}  {command}"))
-        .collect()
+        .map(|child| format!("\n    {}  {}", child.pid, child.command))
+        .collect();
+    format!("{what}{list}")
 }

@@ -21,6 +21,6 @@ mod python;
 mod session;
 pub mod target;
 
-pub use error::AttachError;
+pub use error::{AttachError, Child};
 pub use plan::{Plan, Probe};
 pub use session::{Options, Prospect, Session, inspect, now};

@@ -20,7 +20,7 @@ use vramscope_wire as wire;
 
 use crate::{
     decode::{Decoder, KnownCodes, Traced},
-    error::AttachError,
+    error::{AttachError, Child},
     kernel::{self, Standing},
     loader::{DEFAULT_RING_BYTES, Loaded, ReaderMaps},
     nvml::Watch,
@@ -119,12 +119,9 @@ impl Prospect {
             return Ok(());
         }
         let pid = self.process.pid();
-        let children: Vec<_> = target::descendants(pid)
-            .into_iter()
-            .filter(|child| has_torch(*child))
-            .map(|child| (child, target::command(child)))
-            .collect();
-        if !children.is_empty() {
+        let children = likely_children(pid);
+        let launcher = children.first().is_some_and(|child| child.torch) || self.python.is_err();
+        if launcher && !children.is_empty() {
             return Err(AttachError::Launcher {
                 pid,
                 command: self.info.command.clone(),
@@ -142,14 +139,28 @@ impl Prospect {
     }
 }
 
-fn has_torch(pid: u32) -> bool {
-    Process::open(pid)
-        .and_then(|process| process.mappings())
-        .is_ok_and(|mappings| {
-            mappings
+/// The descendants that run Python: only those with PyTorch if there are any.
+fn likely_children(pid: u32) -> Vec<Child> {
+    let mut children: Vec<_> = target::descendants(pid)
+        .into_iter()
+        .filter_map(|pid| {
+            let process = Process::open(pid).ok()?;
+            let torch = process
+                .mappings()
+                .ok()?
                 .iter()
-                .any(|mapping| mapping.file_name() == Some("libc10.so"))
+                .any(|mapping| mapping.file_name() == Some("libc10.so"));
+            (torch || vramscope_python::find(&process).is_ok()).then(|| Child {
+                pid,
+                command: target::command(pid),
+                torch,
+            })
         })
+        .collect();
+    if children.iter().any(|child| child.torch) {
+        children.retain(|child| child.torch);
+    }
+    children
 }
 
 impl Session {
