@@ -49,7 +49,7 @@ pub struct Plan {
 }
 
 const TENSOR_MEMORY: &str = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
-const TENSOR_OOM: &str = "_ZN3c1028reportOutOfMemoryToProfilerElmmNS_6DeviceE";
+const TENSOR_OOM: &str = "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE";
 const ENGINE_EXECUTE: &str = "_ZN5torch8autograd6Engine7executeE";
 
 /// Functions of libcuda, the names under which a version or a stream mode exports them, and
