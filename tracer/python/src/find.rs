@@ -168,16 +168,15 @@ impl Module {
             ));
         };
         let runtime = Address(runtime.wrapping_add(bias));
-        let version = self.version(process, &elf, bias)?;
+        let Some(version) = self.version(process, &elf, bias)? else {
+            return Err(self.without_version(process, runtime)?);
+        };
         let (layout, offsets_source) = self.layout(process, version, runtime)?;
         let offsets = layout.offsets;
-        if process
-            .read_pointer(runtime.field(offsets.runtime_interpreters))?
-            .is_null()
-        {
+        if !is_started(process, runtime, &offsets)? {
             return Err(FindError::NotInitialised {
                 pid,
-                version,
+                version: version.to_string(),
                 path: path(),
             });
         }
@@ -207,25 +206,41 @@ impl Module {
 
     /// 3.11 and later export their version as a number. Before, it is in the
     /// text that the interpreter made at start for `sys.version`.
-    fn version(&self, process: &Process, elf: &Elf, bias: u64) -> Result<Version, FindError> {
+    fn version(
+        &self,
+        process: &Process,
+        elf: &Elf,
+        bias: u64,
+    ) -> Result<Option<Version>, ReadError> {
         if let Some(address) = elf.symbol(VERSION) {
             let hex = process.read_u32(Address(address.wrapping_add(bias)))?;
-            return Ok(Version::from_hex(hex));
+            return Ok(Some(Version::from_hex(hex)));
         }
-        elf.segments
-            .iter()
-            .filter(|segment| segment.writable)
-            .find_map(|segment| {
-                const LIMIT: u64 = 64 << 20;
-                let mut data = vec![0; segment.memory_size.min(LIMIT) as usize];
-                let start = Address(segment.address.wrapping_add(bias));
-                let got = process.read_some(start, &mut data).ok()?;
-                version_in_data(&data[..got])
-            })
-            .ok_or_else(|| FindError::UnknownVersion {
-                pid: process.pid(),
-                path: self.path.clone(),
-            })
+        for segment in elf.segments.iter().filter(|segment| segment.writable) {
+            const LIMIT: u64 = 64 << 20;
+            let mut data = vec![0; segment.memory_size.min(LIMIT) as usize];
+            let start = Address(segment.address.wrapping_add(bias));
+            let got = process.read_some(start, &mut data)?;
+            if let Some(version) = version_in_data(&data[..got]) {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
+    }
+
+    /// No text for `sys.version` has been made: most likely because nothing
+    /// has been started. The file's name tells which layout to look with.
+    fn without_version(&self, process: &Process, runtime: Address) -> Result<FindError, ReadError> {
+        let pid = process.pid();
+        let path = self.path.clone();
+        if let Some((major, minor, _)) = &self.named_version
+            && let Some(layout) = tables::layout(Version::new(*major, *minor, 0))
+            && !is_started(process, runtime, &layout.offsets)?
+        {
+            let version = format!("{major}.{minor}");
+            return Ok(FindError::NotInitialised { pid, version, path });
+        }
+        Ok(FindError::UnknownVersion { pid, path })
     }
 
     fn layout(
@@ -252,7 +267,7 @@ impl Module {
         if version < Version::new(3, 13, 0) {
             return Ok((layout, OffsetsSource::Table));
         }
-        let bytes = process.read_vec(runtime, debug_offsets::SIZE)?;
+        let bytes = process.read_vec(runtime, debug_offsets::size())?;
         match DebugOffsets::parse(version, &bytes) {
             Ok(own) if own.free_threaded => {
                 Err(self.unsupported(process.pid(), version, "a free-threaded build"))
@@ -306,6 +321,12 @@ impl Module {
             Ok(None)
         }
     }
+}
+
+/// Whether there is an interpreter in the runtime's list.
+fn is_started(process: &Process, runtime: Address, offsets: &Offsets) -> Result<bool, ReadError> {
+    let newest = process.read_pointer(runtime.field(offsets.runtime_interpreters))?;
+    Ok(!newest.is_null())
 }
 
 /// The pthread key of the thread state, if the runtime says that it is made.

@@ -219,14 +219,21 @@ impl Process {
         fs::read(self.proc_path(name)).map_err(|error| self.error(name, error))
     }
 
-    /// In clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)),
-    /// counted from after the name, which may hold spaces and brackets.
+    /// In clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The
+    /// fields are counted from after the name, which may hold spaces and
+    /// brackets; the first is the state.
     fn read_start_time(&self) -> Result<u64, ReadError> {
         let stat = self.read_proc_file("stat")?;
-        let after_name = stat.iter().rposition(|byte| *byte == b')').unwrap_or(0);
-        String::from_utf8_lossy(&stat[after_name..])
-            .split_whitespace()
-            .nth(20)
+        let name_end = stat.iter().rposition(|byte| *byte == b')');
+        let after_name = name_end.map_or(0, |end| end + 1);
+        let fields = String::from_utf8_lossy(&stat[after_name..]);
+        let mut fields = fields.split_whitespace();
+        if let Some("Z" | "X") = fields.next() {
+            // Ended, and only kept for its parent to ask about.
+            return Err(ReadError::Gone { pid: self.pid });
+        }
+        fields
+            .nth(18)
             .and_then(|field| field.parse().ok())
             .ok_or_else(|| {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "no start time in it");
