@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::debug_offsets::{self, DebugOffsets};
-use crate::elf::Elf;
+use crate::elf::{Elf, SymbolTables};
 use crate::error::{FindError, ReadError};
 use crate::maps::Mapping;
 use crate::offsets::Offsets;
@@ -148,7 +148,12 @@ impl Module {
         let Some(object) = process.openable(&self.mapping) else {
             return self.only_if_named_python(file_error("it is there no more".to_owned()));
         };
-        let elf = match Elf::read(&object, &[RUNTIME, CODE_TYPE, VERSION]) {
+        let tables = if self.is_named_python() || process.runs(&self.path) {
+            SymbolTables::All
+        } else {
+            SymbolTables::Dynamic
+        };
+        let elf = match Elf::read(&object, &[RUNTIME, CODE_TYPE, VERSION], tables) {
             Ok(Some(elf)) => elf,
             Ok(None) => return Ok(None),
             Err(detail) => return self.only_if_named_python(file_error(detail)),
@@ -310,12 +315,16 @@ impl Module {
         }
     }
 
+    fn is_named_python(&self) -> bool {
+        let name = self.mapping.file_name().unwrap_or_default();
+        name.starts_with("python") || name.starts_with("libpython")
+    }
+
     /// A file that is no interpreter is an error only if it should be one. (A
     /// `python3` program that is a front for libpython should not; but
     /// libpython is looked at before it, and the first error is the one told.)
     fn only_if_named_python(&self, error: FindError) -> Result<Option<Python>, FindError> {
-        let name = self.mapping.file_name().unwrap_or_default();
-        if name.starts_with("python") || name.starts_with("libpython") {
+        if self.is_named_python() {
             Err(error)
         } else {
             Ok(None)

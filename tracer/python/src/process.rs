@@ -32,6 +32,12 @@ impl Address {
     }
 }
 
+impl From<u64> for Address {
+    fn from(address: u64) -> Self {
+        Self(address)
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
@@ -97,6 +103,11 @@ impl Process {
                 Err(_) => "an unknown program".to_owned(),
             },
         }
+    }
+
+    /// Whether this file, as the process sees it, is the program that it runs.
+    pub(crate) fn runs(&self, path: &Path) -> bool {
+        fs::read_link(self.proc_path("exe")).is_ok_and(|program| program == path)
     }
 
     /// Where a file that the process has mapped can be opened by us: through
