@@ -66,6 +66,10 @@ pub struct CodeDealloc {
 const RUNTIME: &str = "_PyRuntime";
 const CODE_TYPE: &str = "PyCode_Type";
 const VERSION: &str = "Py_Version";
+/// Exported by builds with `Py_REF_DEBUG`, which `Py_DEBUG` implies, alone.
+const DEBUG_BUILD: &str = "_Py_NegativeRefcount";
+
+const SYMBOLS: [&str; 4] = [RUNTIME, CODE_TYPE, VERSION, DEBUG_BUILD];
 
 /// Finds the interpreter that runs in a process.
 ///
@@ -153,7 +157,7 @@ impl Module {
         } else {
             SymbolTables::Dynamic
         };
-        let elf = match Elf::read(&object, &[RUNTIME, CODE_TYPE, VERSION], tables) {
+        let elf = match Elf::read(&object, &SYMBOLS, tables) {
             Ok(Some(elf)) => elf,
             Ok(None) => return Ok(None),
             Err(detail) => return self.only_if_named_python(file_error(detail)),
@@ -176,6 +180,9 @@ impl Module {
         let Some(version) = self.version(process, &elf, bias)? else {
             return Err(self.without_version(process, runtime)?);
         };
+        if elf.symbol(DEBUG_BUILD).is_some() {
+            return Err(self.unsupported(pid, version, "a debug build"));
+        }
         let (layout, offsets_source) = self.layout(process, version, runtime)?;
         let offsets = layout.offsets;
         if !is_started(process, runtime, &offsets)? {
@@ -257,9 +264,6 @@ impl Module {
         let abi = self.named_version.as_ref().map_or("", |name| &name.2);
         if abi.contains('t') {
             return Err(self.unsupported(process.pid(), version, "a free-threaded build"));
-        }
-        if abi.contains('d') {
-            return Err(self.unsupported(process.pid(), version, "a debug build"));
         }
         let Some(mut layout) = tables::layout(version) else {
             let why = if version < Version::new(3, 8, 0) {

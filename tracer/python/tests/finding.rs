@@ -51,6 +51,18 @@ fn another_program_is_named() {
     );
 }
 
+/// A name is no proof, but it makes the lack of symbols worth telling.
+#[test]
+fn python_without_symbols_is_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("python3.9");
+    fs::copy("/bin/sleep", &program).unwrap();
+    let target = Target::start(Command::new(program).arg("600"));
+    let error = find_in(&target).unwrap_err();
+    assert!(matches!(error, FindError::NoSymbols { .. }), "{error}");
+    assert!(error.to_string().contains("nm -D"), "{error}");
+}
+
 #[test]
 fn an_ended_process_is_gone() {
     let mut target = Target::start(Command::new("sleep").arg("600"));
@@ -109,6 +121,23 @@ fn free_threaded_builds_are_refused() {
     }
     if seen == 0 {
         note("SKIP: free_threaded_builds_are_refused: no such CPython");
+    }
+}
+
+#[test]
+fn debug_builds_are_refused() {
+    let programs = (8..=14).flat_map(|minor| {
+        ["-dbg", "d"].map(|suffix| PathBuf::from(format!("/usr/bin/python3.{minor}{suffix}")))
+    });
+    let programs = programs.filter(|program| program.exists());
+    let mut seen = 0;
+    for program in programs {
+        let error = find_in(&waiting_python(&program)).unwrap_err();
+        assert!(error.to_string().contains("debug build"), "{error}");
+        seen += 1;
+    }
+    if seen == 0 {
+        note("SKIP: debug_builds_are_refused: no such CPython in /usr/bin");
     }
 }
 
