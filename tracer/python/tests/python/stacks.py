@@ -8,6 +8,7 @@ Python from 3.8 on, so newer syntax is kept out.
 import asyncio
 import contextlib
 import functools
+import gc
 import importlib.abc
 import importlib.util
 import io
@@ -308,6 +309,30 @@ def traced():
         under()
     finally:
         sys.settrace(None)
+
+
+@scene
+def setting_up():
+    # Python 3.11 makes the cells of a call in bytecode before its first line,
+    # in a frame that it hides until then; making one can start the collector.
+    def callback(phase, info):
+        if threading.get_ident() == me and phase == "start":
+            gc.callbacks.remove(callback)
+            gc.set_threshold(*threshold)
+            stop()
+
+    def many(a, b, c, d):
+        return lambda: (a, b, c, d)
+
+    me = threading.get_ident()
+    threshold = gc.get_threshold()
+    gc.callbacks.append(callback)
+    gc.set_threshold(1)
+    many(1, 2, 3, 4)
+    if callback in gc.callbacks:
+        gc.callbacks.remove(callback)
+        gc.set_threshold(*threshold)
+        stop()
 
 
 @scene
