@@ -8,119 +8,158 @@
 //! `datastack_top` and the size of `PyCompactUnicodeObject`; the last three
 //! are derived from their neighbours here.
 
+use std::collections::HashMap;
+
 use crate::offsets::Offsets;
 use crate::python_version::Version;
 
 const COOKIE: &[u8; 8] = b"xdebugpy";
 
-/// Bytes to read from `_PyRuntime`: enough for all versions known here.
-pub(crate) const SIZE: usize = 81 * 8;
+/// The numbers after the cookie, in order: (structure, its fields).
+type Contents = [(&'static str, &'static [&'static str])];
+
+const V3_13: &Contents = &[
+    ("", &["version", "free_threaded"]),
+    (
+        "runtime_state",
+        &["size", "finalizing", "interpreters_head"],
+    ),
+    (
+        "interpreter_state",
+        &[
+            "size",
+            "id",
+            "next",
+            "threads_head",
+            "gc",
+            "imports_modules",
+            "sysdict",
+            "builtins",
+            "ceval_gil",
+            "gil_runtime_state",
+            "gil_runtime_state_enabled",
+            "gil_runtime_state_locked",
+            "gil_runtime_state_holder",
+        ],
+    ),
+    ("thread_state", THREAD_STATE),
+    ("interpreter_frame", INTERPRETER_FRAME_3_13),
+    ("code_object", CODE_OBJECT_3_13),
+    ("pyobject", &["size", "ob_type"]),
+    ("type_object", &["size", "tp_name", "tp_repr", "tp_flags"]),
+    ("tuple_object", &["size", "ob_item", "ob_size"]),
+    ("list_object", &["size", "ob_item", "ob_size"]),
+    ("dict_object", &["size", "ma_keys", "ma_values"]),
+    ("float_object", &["size", "ob_fval"]),
+    ("long_object", &["size", "lv_tag", "ob_digit"]),
+    ("bytes_object", &["size", "ob_size", "ob_sval"]),
+    (
+        "unicode_object",
+        &["size", "state", "length", "asciiobject_size"],
+    ),
+];
+
+const V3_14: &Contents = &[
+    ("", &["version", "free_threaded"]),
+    (
+        "runtime_state",
+        &["size", "finalizing", "interpreters_head"],
+    ),
+    (
+        "interpreter_state",
+        &[
+            "size",
+            "id",
+            "next",
+            "threads_head",
+            "threads_main",
+            "gc",
+            "imports_modules",
+            "sysdict",
+            "builtins",
+            "ceval_gil",
+            "gil_runtime_state",
+            "gil_runtime_state_enabled",
+            "gil_runtime_state_locked",
+            "gil_runtime_state_holder",
+            "code_object_generation",
+            "tlbc_generation",
+        ],
+    ),
+    ("thread_state", THREAD_STATE),
+    ("interpreter_frame", INTERPRETER_FRAME_3_13),
+    ("", &["stackpointer", "tlbc_index"]),
+    ("code_object", CODE_OBJECT_3_13),
+    ("", &["co_tlbc"]),
+    ("pyobject", &["size", "ob_type"]),
+    ("type_object", &["size", "tp_name", "tp_repr", "tp_flags"]),
+    ("tuple_object", &["size", "ob_item", "ob_size"]),
+    ("list_object", &["size", "ob_item", "ob_size"]),
+    ("set_object", &["size", "used", "table", "mask"]),
+    ("dict_object", &["size", "ma_keys", "ma_values"]),
+    ("float_object", &["size", "ob_fval"]),
+    ("long_object", &["size", "lv_tag", "ob_digit"]),
+    ("bytes_object", &["size", "ob_size", "ob_sval"]),
+    (
+        "unicode_object",
+        &["size", "state", "length", "asciiobject_size"],
+    ),
+];
+
+const THREAD_STATE: &[&str] = &[
+    "size",
+    "prev",
+    "next",
+    "interp",
+    "current_frame",
+    "thread_id",
+    "native_thread_id",
+    "datastack_chunk",
+    "status",
+];
+
+/// 3.14 has more fields at the end.
+const INTERPRETER_FRAME_3_13: &[&str] = &[
+    "size",
+    "previous",
+    "executable",
+    "instr_ptr",
+    "localsplus",
+    "owner",
+];
+
+/// 3.14 has one more field at the end.
+const CODE_OBJECT_3_13: &[&str] = &[
+    "size",
+    "filename",
+    "name",
+    "qualname",
+    "linetable",
+    "firstlineno",
+    "argcount",
+    "localsplusnames",
+    "localspluskinds",
+    "co_code_adaptive",
+];
+
+fn count(contents: &Contents) -> usize {
+    contents.iter().map(|(_, fields)| fields.len()).sum()
+}
+
+/// Bytes to read from `_PyRuntime`: enough for all versions known here. In 3.13
+/// some of them are of what follows the structure in the runtime.
+pub(crate) fn size() -> usize {
+    8 * (1 + count(V3_13).max(count(V3_14)))
+}
 
 /// An own description that was read and makes sense.
 #[derive(Clone, Debug)]
 pub(crate) struct DebugOffsets {
     pub free_threaded: bool,
-    words: Vec<u64>,
-    positions: Positions,
+    /// (structure, field) -> number. All but the version fit in 32 bits in any
+    /// description that passes the check.
+    numbers: HashMap<(&'static str, &'static str), u64>,
 }
-
-/// Index of each number, in 64-bit words from the start.
-#[derive(Clone, Copy, Debug)]
-struct Positions {
-    runtime_interpreters: usize,
-    interpreter_size: usize,
-    interpreter_next: usize,
-    interpreter_threads: usize,
-    thread_size: usize,
-    thread_next: usize,
-    thread_frame: usize,
-    thread_pthread: usize,
-    thread_native_id: usize,
-    thread_chunk: usize,
-    frame_size: usize,
-    frame_previous: usize,
-    frame_code: usize,
-    frame_instruction: usize,
-    frame_owner: usize,
-    code_size: usize,
-    code_filename: usize,
-    code_name: usize,
-    code_qualname: usize,
-    code_line_table: usize,
-    code_first_line: usize,
-    code_instructions: usize,
-    object_size: usize,
-    object_type: usize,
-    bytes_length: usize,
-    bytes_data: usize,
-    str_state: usize,
-    str_length: usize,
-    str_ascii_data: usize,
-}
-
-const V3_13: Positions = Positions {
-    runtime_interpreters: 5,
-    interpreter_size: 6,
-    interpreter_next: 8,
-    interpreter_threads: 9,
-    thread_size: 19,
-    thread_next: 21,
-    thread_frame: 23,
-    thread_pthread: 24,
-    thread_native_id: 25,
-    thread_chunk: 26,
-    frame_size: 28,
-    frame_previous: 29,
-    frame_code: 30,
-    frame_instruction: 31,
-    frame_owner: 33,
-    code_size: 34,
-    code_filename: 35,
-    code_name: 36,
-    code_qualname: 37,
-    code_line_table: 38,
-    code_first_line: 39,
-    code_instructions: 43,
-    object_size: 44,
-    object_type: 45,
-    bytes_length: 65,
-    bytes_data: 66,
-    str_state: 68,
-    str_length: 69,
-    str_ascii_data: 70,
-};
-
-const V3_14: Positions = Positions {
-    runtime_interpreters: 5,
-    interpreter_size: 6,
-    interpreter_next: 8,
-    interpreter_threads: 9,
-    thread_size: 22,
-    thread_next: 24,
-    thread_frame: 26,
-    thread_pthread: 27,
-    thread_native_id: 28,
-    thread_chunk: 29,
-    frame_size: 31,
-    frame_previous: 32,
-    frame_code: 33,
-    frame_instruction: 34,
-    frame_owner: 36,
-    code_size: 39,
-    code_filename: 40,
-    code_name: 41,
-    code_qualname: 42,
-    code_line_table: 43,
-    code_first_line: 44,
-    code_instructions: 48,
-    object_size: 50,
-    object_type: 51,
-    bytes_length: 75,
-    bytes_data: 76,
-    str_state: 78,
-    str_length: 79,
-    str_ascii_data: 80,
-};
 
 impl DebugOffsets {
     /// Reads the structure of an interpreter of this version.
@@ -128,138 +167,130 @@ impl DebugOffsets {
     /// # Errors
     /// What was expected and what was found instead.
     pub(crate) fn parse(version: Version, bytes: &[u8]) -> Result<Self, String> {
-        let positions = match version.minor {
+        let contents = match version.minor {
             13 => V3_13,
             14 => V3_14,
             minor => return Err(format!("none is known for 3.{minor}")),
         };
-        if !bytes.starts_with(COOKIE) {
+        let wanted = 8 * (1 + count(contents));
+        let Some(bytes) = bytes.get(..wanted) else {
+            return Err(format!("only {} of {wanted} bytes of it", bytes.len()));
+        };
+        let Some(numbers) = bytes.strip_prefix(COOKIE) else {
             return Err("the cookie \"xdebugpy\" is not at its start".to_owned());
-        }
-        let (words, _) = bytes.as_chunks::<8>();
-        let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        if words.len() * 8 < SIZE {
-            return Err(format!("only {} of {SIZE} bytes of it", words.len() * 8));
-        }
-        let told = Version::from_hex(words[1] as u32);
+        };
+        let (words, _) = numbers.as_chunks::<8>();
+        let names = contents
+            .iter()
+            .flat_map(|(structure, fields)| fields.iter().map(|field| (*structure, *field)));
+        let parsed = Self {
+            free_threaded: false,
+            numbers: names
+                .zip(words.iter().map(|word| u64::from_le_bytes(*word)))
+                .collect(),
+        };
+        let told = Version::from_hex(parsed.number("", "version") as u32);
         if told != version {
             return Err(format!("it tells version {told}"));
         }
-        let parsed = Self {
-            free_threaded: words[2] != 0,
-            words,
-            positions,
-        };
-        if !parsed.free_threaded {
-            parsed.check()?;
+        if parsed.number("", "free_threaded") != 0 {
+            return Ok(Self {
+                free_threaded: true,
+                ..parsed
+            });
         }
+        parsed.check()?;
         Ok(parsed)
+    }
+
+    fn number(&self, structure: &'static str, field: &'static str) -> u64 {
+        // Every name asked for is in the lists above; the tests ask for all.
+        self.numbers[&(structure, field)]
     }
 
     /// A layout that has shifted by a word fails here: the object head has a
     /// fixed size, and each field lies within its structure.
     fn check(&self) -> Result<(), String> {
-        let at = &self.positions;
-        let expect = |name, index: usize, wanted| match self.words[index] {
-            found if found == wanted => Ok(()),
-            found => Err(format!("{name} is {found} where {wanted} is expected")),
-        };
-        expect("pyobject.size", at.object_size, 16)?;
-        expect("pyobject.ob_type", at.object_type, 8)?;
-        expect("bytes_object.ob_size", at.bytes_length, 16)?;
-        expect("unicode_object.length", at.str_length, 16)?;
-        let within = |name, size: usize, fields: &[usize]| {
-            let size = self.words[size];
-            let is_credible = size < 16 << 20;
-            if is_credible && fields.iter().all(|index| self.words[*index] < size) {
-                Ok(())
-            } else {
-                Err(format!(
-                    "a field of {name} lies outside of its {size} bytes"
-                ))
+        const FIXED: [(&str, &str, u64); 4] = [
+            ("pyobject", "size", 16),
+            ("pyobject", "ob_type", 8),
+            ("bytes_object", "ob_size", 16),
+            ("unicode_object", "length", 16),
+        ];
+        for (structure, field, wanted) in FIXED {
+            let found = self.number(structure, field);
+            if found != wanted {
+                return Err(format!(
+                    "{structure}.{field} is {found} where {wanted} is expected"
+                ));
             }
-        };
-        within(
+        }
+        const WITHIN: [&str; 7] = [
+            "runtime_state",
             "interpreter_state",
-            at.interpreter_size,
-            &[at.interpreter_next, at.interpreter_threads],
-        )?;
-        within(
             "thread_state",
-            at.thread_size,
-            &[
-                at.thread_next,
-                at.thread_frame,
-                at.thread_pthread,
-                at.thread_native_id,
-                at.thread_chunk,
-            ],
-        )?;
-        within(
             "interpreter_frame",
-            at.frame_size,
-            &[
-                at.frame_previous,
-                at.frame_code,
-                at.frame_instruction,
-                at.frame_owner,
-            ],
-        )?;
-        within(
             "code_object",
-            at.code_size,
-            &[
-                at.code_filename,
-                at.code_name,
-                at.code_qualname,
-                at.code_line_table,
-                at.code_first_line,
-                at.code_instructions,
-            ],
-        )
+            "bytes_object",
+            "unicode_object",
+        ];
+        for ((structure, field), number) in &self.numbers {
+            if !WITHIN.contains(structure) {
+                continue;
+            }
+            let size = self.number(structure, "size");
+            if size >= 16 << 20 || *number > size {
+                return Err(format!(
+                    "{structure}.{field} is {number} in a structure of {size} bytes"
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// The table's offsets with the process's own in their place.
     pub(crate) fn apply(&self, table: &Offsets) -> Offsets {
-        let at = &self.positions;
-        // `check` has bounded all of these far below 2^32.
-        let told = |index: usize| self.words[index] as u32;
+        let told = |structure, field| self.number(structure, field) as u32;
+        let chunk = told("thread_state", "datastack_chunk");
+        let instructions = told("code_object", "co_code_adaptive");
+        let owner = told("interpreter_frame", "owner");
+        let ascii_data = told("unicode_object", "asciiobject_size");
         let mut offsets = Offsets {
-            runtime_interpreters: told(at.runtime_interpreters),
-            interpreter_next: told(at.interpreter_next),
-            interpreter_threads: told(at.interpreter_threads),
-            thread_next: told(at.thread_next),
-            thread_frame: told(at.thread_frame),
-            thread_pthread: told(at.thread_pthread),
-            thread_native_id: Some(told(at.thread_native_id)),
-            thread_chunk: Some(told(at.thread_chunk)),
-            thread_chunk_top: Some(told(at.thread_chunk) + 8),
-            frame_previous: told(at.frame_previous),
-            frame_code: told(at.frame_code),
-            frame_instruction: told(at.frame_instruction),
-            frame_owner: Some(told(at.frame_owner)),
-            code_filename: told(at.code_filename),
-            code_name: told(at.code_name),
-            code_qualname: told(at.code_qualname),
-            code_line_table: told(at.code_line_table),
-            code_first_line: told(at.code_first_line),
+            runtime_interpreters: told("runtime_state", "interpreters_head"),
+            interpreter_next: told("interpreter_state", "next"),
+            interpreter_threads: told("interpreter_state", "threads_head"),
+            thread_next: told("thread_state", "next"),
+            thread_frame: told("thread_state", "current_frame"),
+            thread_pthread: told("thread_state", "thread_id"),
+            thread_native_id: Some(told("thread_state", "native_thread_id")),
+            thread_chunk: Some(chunk),
+            thread_chunk_top: Some(chunk + 8),
+            frame_previous: told("interpreter_frame", "previous"),
+            frame_code: told("interpreter_frame", "executable"),
+            frame_instruction: told("interpreter_frame", "instr_ptr"),
+            frame_owner: Some(owner),
+            code_filename: told("code_object", "filename"),
+            code_name: told("code_object", "name"),
+            code_qualname: told("code_object", "qualname"),
+            code_line_table: told("code_object", "linetable"),
+            code_first_line: told("code_object", "firstlineno"),
             // Before the bytecode: the number, padding and `co_extra`.
-            code_first_traceable: told(at.code_instructions).checked_sub(16),
-            code_instructions: Some(told(at.code_instructions)),
-            bytes_length: told(at.bytes_length),
-            bytes_data: told(at.bytes_data),
-            str_state: told(at.str_state),
-            str_length: told(at.str_length),
-            str_ascii_data: told(at.str_ascii_data),
+            code_first_traceable: instructions.checked_sub(16),
+            code_instructions: Some(instructions),
+            bytes_length: told("bytes_object", "ob_size"),
+            bytes_data: told("bytes_object", "ob_sval"),
+            str_state: told("unicode_object", "state"),
+            str_length: told("unicode_object", "length"),
+            str_ascii_data: ascii_data,
             // Two words more: `utf8_length` and `utf8`.
-            str_compact_data: told(at.str_ascii_data) + 16,
+            str_compact_data: ascii_data + 16,
             ..*table
         };
         offsets.frame_size = [
             offsets.frame_code + 8,
             offsets.frame_previous + 8,
             offsets.frame_instruction + 8,
-            told(at.frame_owner) + 1,
+            owner + 1,
         ]
         .into_iter()
         .fold(0, u32::max);
@@ -300,7 +331,9 @@ mod tests {
     fn foreign_bytes_are_refused() {
         let version = Version::new(3, 13, 0);
         assert!(DebugOffsets::parse(version, b"xdebugpy").is_err());
-        let mut bytes = vec![0; SIZE];
+        let mut bytes = vec![0; size()];
+        let error = DebugOffsets::parse(version, &bytes).unwrap_err();
+        assert_eq!(error, "the cookie \"xdebugpy\" is not at its start");
         bytes[..8].copy_from_slice(COOKIE);
         let error = DebugOffsets::parse(version, &bytes).unwrap_err();
         assert_eq!(error, "it tells version 0.0.0");
@@ -309,11 +342,73 @@ mod tests {
         assert_eq!(error, "pyobject.size is 0 where 16 is expected");
     }
 
+    /// Numbers that each are their own index, but for those that are checked:
+    /// the fields of the result then tell which word each came from. Counted
+    /// by hand in the public header of 3.14, as no 3.14 could be asked.
+    #[test]
+    fn words_of_3_14() {
+        let mut words: Vec<u64> = (0..81).collect();
+        words[0] = u64::from_le_bytes(*COOKIE);
+        words[1] = 0x030e_02f0;
+        words[2] = 0;
+        for (size, of) in [
+            (3, 5000),
+            (6, 9000),
+            (22, 400),
+            (31, 80),
+            (39, 216),
+            (74, 100),
+            (77, 100),
+        ] {
+            words[size] = of;
+        }
+        (words[48], words[49]) = (200, 0);
+        (words[50], words[51], words[75], words[79]) = (16, 8, 16, 16);
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let version = Version::new(3, 14, 2);
+        let own = DebugOffsets::parse(version, &bytes).unwrap();
+        let table = Offsets::for_version(version).unwrap();
+        let offsets = own.apply(&table);
+        let expected = Offsets {
+            runtime_interpreters: 5,
+            interpreter_next: 8,
+            interpreter_threads: 9,
+            thread_next: 24,
+            thread_frame: 26,
+            thread_pthread: 27,
+            thread_native_id: Some(28),
+            thread_chunk: Some(29),
+            thread_chunk_top: Some(37),
+            frame_previous: 32,
+            frame_code: 33,
+            frame_instruction: 34,
+            frame_owner: Some(36),
+            frame_size: 42,
+            code_filename: 40,
+            code_name: 41,
+            code_qualname: 42,
+            code_line_table: 43,
+            code_first_line: 44,
+            code_first_traceable: Some(184),
+            code_instructions: Some(200),
+            code_size: 188,
+            bytes_data: 76,
+            str_state: 78,
+            str_ascii_data: 80,
+            str_compact_data: 96,
+            ..table
+        };
+        assert_eq!(offsets, expected);
+        words[50] = 8;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        assert!(DebugOffsets::parse(version, &bytes).is_err());
+    }
+
     proptest! {
         #[test]
         fn any_words_are_accepted(
             minor in 12u8..=15,
-            words in proptest::collection::vec(prop_oneof![0u64..200, any::<u64>()], SIZE / 8),
+            words in proptest::collection::vec(prop_oneof![0u64..200, any::<u64>()], size() / 8),
         ) {
             let version = Version::new(3, minor, 0);
             let hex = u64::from(minor) << 16 | 0x0300_0000;
@@ -323,7 +418,7 @@ mod tests {
                 bytes.extend_from_slice(&word.to_le_bytes());
             }
             if let Ok(own) = DebugOffsets::parse(version, &bytes) {
-                let table = crate::tables::layout(version).unwrap().offsets;
+                let table = Offsets::for_version(version).unwrap();
                 if !own.free_threaded {
                     own.apply(&table);
                 }

@@ -31,6 +31,15 @@ impl Segment {
     }
 }
 
+/// Where to look for symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SymbolTables {
+    /// What the file exports: short, and there in stripped files too.
+    Dynamic,
+    /// What it exports, then all that it defines, which can be very much.
+    All,
+}
+
 /// An ELF file of this machine's kind.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Elf {
@@ -44,7 +53,11 @@ impl Elf {
     ///
     /// # Errors
     /// What the system or the parser said.
-    pub(crate) fn read(path: &Path, wanted: &[&'static str]) -> Result<Option<Self>, String> {
+    pub(crate) fn read(
+        path: &Path,
+        wanted: &[&'static str],
+        tables: SymbolTables,
+    ) -> Result<Option<Self>, String> {
         let file = File::open(path).map_err(|error| error.to_string())?;
         if !file.metadata().is_ok_and(|metadata| metadata.is_file()) {
             return Ok(None);
@@ -58,7 +71,7 @@ impl Elf {
         if header.e_machine(LittleEndian) != elf::EM_X86_64 {
             return Ok(None);
         }
-        Self::from_header(header, &data, wanted)
+        Self::from_header(header, &data, wanted, tables)
             .map(Some)
             .map_err(|error| error.to_string())
     }
@@ -67,6 +80,7 @@ impl Elf {
         header: &FileHeader64<LittleEndian>,
         data: R,
         wanted: &[&'static str],
+        tables: SymbolTables,
     ) -> Result<Self, object::Error> {
         let endian = LittleEndian;
         let mut parsed = Self::default();
@@ -82,9 +96,11 @@ impl Elf {
                 });
             }
         }
-        // The dynamic symbols are few and survive stripping; the full table
-        // is looked at only for what they lack.
-        for table in [elf::SHT_DYNSYM, elf::SHT_SYMTAB] {
+        let tables: &[_] = match tables {
+            SymbolTables::Dynamic => &[elf::SHT_DYNSYM],
+            SymbolTables::All => &[elf::SHT_DYNSYM, elf::SHT_SYMTAB],
+        };
+        for &table in tables {
             if parsed.symbols.len() == wanted.len() {
                 break;
             }
@@ -189,13 +205,16 @@ mod tests {
     #[test]
     fn own_executable() {
         let path = std::env::current_exe().unwrap();
-        let elf = Elf::read(&path, &["main", "no_such_symbol"])
+        let elf = Elf::read(&path, &["main", "no_such_symbol"], SymbolTables::All)
             .unwrap()
             .unwrap();
         assert!(elf.symbol("main").is_some());
         assert_eq!(elf.symbol("no_such_symbol"), None);
-        let this_file = Path::new(file!());
-        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/elf.rs");
-        assert!(Elf::read(&sources, &[]).unwrap().is_none(), "{this_file:?}");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/elf.rs");
+        assert!(
+            Elf::read(&source, &[], SymbolTables::All)
+                .unwrap()
+                .is_none()
+        );
     }
 }

@@ -148,8 +148,8 @@ pub enum FindError {
     NotInitialised {
         /// Its id.
         pid: u32,
-        /// Its version.
-        version: Version,
+        /// Its version, as far as it is known.
+        version: String,
         /// The interpreter's file as the process sees it.
         path: PathBuf,
     },

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::debug_offsets::{self, DebugOffsets};
-use crate::elf::Elf;
+use crate::elf::{Elf, SymbolTables};
 use crate::error::{FindError, ReadError};
 use crate::maps::Mapping;
 use crate::offsets::Offsets;
@@ -66,6 +66,10 @@ pub struct CodeDealloc {
 const RUNTIME: &str = "_PyRuntime";
 const CODE_TYPE: &str = "PyCode_Type";
 const VERSION: &str = "Py_Version";
+/// Exported by builds with `Py_REF_DEBUG`, which `Py_DEBUG` implies, alone.
+const DEBUG_BUILD: &str = "_Py_NegativeRefcount";
+
+const SYMBOLS: [&str; 4] = [RUNTIME, CODE_TYPE, VERSION, DEBUG_BUILD];
 
 /// Finds the interpreter that runs in a process.
 ///
@@ -148,7 +152,12 @@ impl Module {
         let Some(object) = process.openable(&self.mapping) else {
             return self.only_if_named_python(file_error("it is there no more".to_owned()));
         };
-        let elf = match Elf::read(&object, &[RUNTIME, CODE_TYPE, VERSION]) {
+        let tables = if self.is_named_python() || process.runs(&self.path) {
+            SymbolTables::All
+        } else {
+            SymbolTables::Dynamic
+        };
+        let elf = match Elf::read(&object, &SYMBOLS, tables) {
             Ok(Some(elf)) => elf,
             Ok(None) => return Ok(None),
             Err(detail) => return self.only_if_named_python(file_error(detail)),
@@ -168,16 +177,18 @@ impl Module {
             ));
         };
         let runtime = Address(runtime.wrapping_add(bias));
-        let version = self.version(process, &elf, bias)?;
+        let Some(version) = self.version(process, &elf, bias)? else {
+            return Err(self.without_version(process, runtime)?);
+        };
+        if elf.symbol(DEBUG_BUILD).is_some() {
+            return Err(self.unsupported(pid, version, "a debug build"));
+        }
         let (layout, offsets_source) = self.layout(process, version, runtime)?;
         let offsets = layout.offsets;
-        if process
-            .read_pointer(runtime.field(offsets.runtime_interpreters))?
-            .is_null()
-        {
+        if !is_started(process, runtime, &offsets)? {
             return Err(FindError::NotInitialised {
                 pid,
-                version,
+                version: version.to_string(),
                 path: path(),
             });
         }
@@ -207,25 +218,41 @@ impl Module {
 
     /// 3.11 and later export their version as a number. Before, it is in the
     /// text that the interpreter made at start for `sys.version`.
-    fn version(&self, process: &Process, elf: &Elf, bias: u64) -> Result<Version, FindError> {
+    fn version(
+        &self,
+        process: &Process,
+        elf: &Elf,
+        bias: u64,
+    ) -> Result<Option<Version>, ReadError> {
         if let Some(address) = elf.symbol(VERSION) {
             let hex = process.read_u32(Address(address.wrapping_add(bias)))?;
-            return Ok(Version::from_hex(hex));
+            return Ok(Some(Version::from_hex(hex)));
         }
-        elf.segments
-            .iter()
-            .filter(|segment| segment.writable)
-            .find_map(|segment| {
-                const LIMIT: u64 = 64 << 20;
-                let mut data = vec![0; segment.memory_size.min(LIMIT) as usize];
-                let start = Address(segment.address.wrapping_add(bias));
-                let got = process.read_some(start, &mut data).ok()?;
-                version_in_data(&data[..got])
-            })
-            .ok_or_else(|| FindError::UnknownVersion {
-                pid: process.pid(),
-                path: self.path.clone(),
-            })
+        for segment in elf.segments.iter().filter(|segment| segment.writable) {
+            const LIMIT: u64 = 64 << 20;
+            let mut data = vec![0; segment.memory_size.min(LIMIT) as usize];
+            let start = Address(segment.address.wrapping_add(bias));
+            let got = process.read_some(start, &mut data)?;
+            if let Some(version) = version_in_data(&data[..got]) {
+                return Ok(Some(version));
+            }
+        }
+        Ok(None)
+    }
+
+    /// No text for `sys.version` has been made: most likely because nothing
+    /// has been started. The file's name tells which layout to look with.
+    fn without_version(&self, process: &Process, runtime: Address) -> Result<FindError, ReadError> {
+        let pid = process.pid();
+        let path = self.path.clone();
+        if let Some((major, minor, _)) = &self.named_version
+            && let Some(layout) = tables::layout(Version::new(*major, *minor, 0))
+            && !is_started(process, runtime, &layout.offsets)?
+        {
+            let version = format!("{major}.{minor}");
+            return Ok(FindError::NotInitialised { pid, version, path });
+        }
+        Ok(FindError::UnknownVersion { pid, path })
     }
 
     fn layout(
@@ -238,9 +265,6 @@ impl Module {
         if abi.contains('t') {
             return Err(self.unsupported(process.pid(), version, "a free-threaded build"));
         }
-        if abi.contains('d') {
-            return Err(self.unsupported(process.pid(), version, "a debug build"));
-        }
         let Some(mut layout) = tables::layout(version) else {
             let why = if version < Version::new(3, 8, 0) {
                 "too old"
@@ -252,7 +276,7 @@ impl Module {
         if version < Version::new(3, 13, 0) {
             return Ok((layout, OffsetsSource::Table));
         }
-        let bytes = process.read_vec(runtime, debug_offsets::SIZE)?;
+        let bytes = process.read_vec(runtime, debug_offsets::size())?;
         match DebugOffsets::parse(version, &bytes) {
             Ok(own) if own.free_threaded => {
                 Err(self.unsupported(process.pid(), version, "a free-threaded build"))
@@ -295,17 +319,27 @@ impl Module {
         }
     }
 
+    fn is_named_python(&self) -> bool {
+        let name = self.mapping.file_name().unwrap_or_default();
+        name.starts_with("python") || name.starts_with("libpython")
+    }
+
     /// A file that is no interpreter is an error only if it should be one. (A
     /// `python3` program that is a front for libpython should not; but
     /// libpython is looked at before it, and the first error is the one told.)
     fn only_if_named_python(&self, error: FindError) -> Result<Option<Python>, FindError> {
-        let name = self.mapping.file_name().unwrap_or_default();
-        if name.starts_with("python") || name.starts_with("libpython") {
+        if self.is_named_python() {
             Err(error)
         } else {
             Ok(None)
         }
     }
+}
+
+/// Whether there is an interpreter in the runtime's list.
+fn is_started(process: &Process, runtime: Address, offsets: &Offsets) -> Result<bool, ReadError> {
+    let newest = process.read_pointer(runtime.field(offsets.runtime_interpreters))?;
+    Ok(!newest.is_null())
 }
 
 /// The pthread key of the thread state, if the runtime says that it is made.

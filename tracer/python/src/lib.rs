@@ -65,6 +65,6 @@ pub use maps::{Mapping, Permissions};
 pub use offsets::{InstructionKind, Offsets};
 pub use process::{Address, Process};
 pub use python_version::Version;
-pub use text::{DecodeError, StrHeader, StrKind, decode_str};
+pub use text::{DecodeError, StrHeader, StrKind, decode_str, decode_str_object};
 pub use threads::{Thread, threads};
 pub use walk::{Frame, Stack, walk_thread};

@@ -1,6 +1,8 @@
 //! Where CPython's structures keep what a stack walk needs.
 
 use crate::lines::LineFormat;
+use crate::python_version::Version;
+use crate::tables;
 
 /// How a frame says where it is in its bytecode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +35,13 @@ macro_rules! offsets {
         }
 
         impl Offsets {
+            /// The table of a version; None where there is none. What
+            /// [`find`](crate::find()) gives can differ from it, since 3.13
+            /// and later tell their own layout.
+            pub fn for_version(version: Version) -> Option<Self> {
+                tables::layout(version).map(|layout| layout.offsets)
+            }
+
             /// Every number by its field's name; None where the layout has no
             /// such field.
             pub fn fields(&self) -> Vec<(&'static str, Option<u32>)> {

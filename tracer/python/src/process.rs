@@ -32,6 +32,12 @@ impl Address {
     }
 }
 
+impl From<u64> for Address {
+    fn from(address: u64) -> Self {
+        Self(address)
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)
@@ -97,6 +103,11 @@ impl Process {
                 Err(_) => "an unknown program".to_owned(),
             },
         }
+    }
+
+    /// Whether this file, as the process sees it, is the program that it runs.
+    pub(crate) fn runs(&self, path: &Path) -> bool {
+        fs::read_link(self.proc_path("exe")).is_ok_and(|program| program == path)
     }
 
     /// Where a file that the process has mapped can be opened by us: through
@@ -219,14 +230,21 @@ impl Process {
         fs::read(self.proc_path(name)).map_err(|error| self.error(name, error))
     }
 
-    /// In clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)),
-    /// counted from after the name, which may hold spaces and brackets.
+    /// In clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The
+    /// fields are counted from after the name, which may hold spaces and
+    /// brackets; the first is the state.
     fn read_start_time(&self) -> Result<u64, ReadError> {
         let stat = self.read_proc_file("stat")?;
-        let after_name = stat.iter().rposition(|byte| *byte == b')').unwrap_or(0);
-        String::from_utf8_lossy(&stat[after_name..])
-            .split_whitespace()
-            .nth(20)
+        let name_end = stat.iter().rposition(|byte| *byte == b')');
+        let after_name = name_end.map_or(0, |end| end + 1);
+        let fields = String::from_utf8_lossy(&stat[after_name..]);
+        let mut fields = fields.split_whitespace();
+        if let Some("Z" | "X") = fields.next() {
+            // Ended, and only kept for its parent to ask about.
+            return Err(ReadError::Gone { pid: self.pid });
+        }
+        fields
+            .nth(18)
             .and_then(|field| field.parse().ok())
             .ok_or_else(|| {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "no start time in it");

@@ -124,6 +124,25 @@ impl StrHeader {
     }
 }
 
+/// The text of a `str` from the raw bytes of the whole object: its head and
+/// all of its characters.
+///
+/// # Errors
+/// [`DecodeError`] when it is no compact `str` or ends too early.
+pub fn decode_str_object(offsets: &Offsets, object: &[u8]) -> Result<String, DecodeError> {
+    let header = StrHeader::parse(offsets, object)?;
+    let start = header.data as usize;
+    let wanted = start + header.length;
+    let Some(data) = object.get(start..wanted) else {
+        return Err(DecodeError::Truncated {
+            what: "str",
+            wanted,
+            got: object.len(),
+        });
+    };
+    Ok(decode_str(header.kind, data))
+}
+
 /// kind (3 bits), compact, ascii. Some builds of 3.14 give the field before
 /// them 16 bits instead of 2; the kind is never 0, so the two can be told
 /// apart.
@@ -240,6 +259,23 @@ mod tests {
     }
 
     #[test]
+    fn whole_objects() {
+        let offsets = offsets();
+        let mut bytes = object(2, state(2, true, false));
+        bytes.resize(offsets.str_compact_data as usize, 0);
+        bytes.extend_from_slice(&[0xa2, 0x95, 0x70, 0x65]);
+        assert_eq!(decode_str_object(&offsets, &bytes).as_deref(), Ok("関数"));
+        assert_eq!(
+            decode_str_object(&offsets, &bytes[..58]),
+            Err(DecodeError::Truncated {
+                what: "str",
+                wanted: 60,
+                got: 58
+            })
+        );
+    }
+
+    #[test]
     fn texts() {
         assert_eq!(decode_str(StrKind::One, b"gr\xfcn"), "grün");
         let two: Vec<u8> = [0x95a2u16, 0xdc80, 0xd83d, 0xde00]
@@ -263,6 +299,7 @@ mod tests {
             if let Ok(head) = StrHeader::parse(&offsets, &bytes) {
                 prop_assert!(head.length <= StrHeader::LIMIT);
             }
+            let _ = decode_str_object(&offsets, &bytes);
             for kind in [StrKind::One, StrKind::Two, StrKind::Four] {
                 let text = decode_str(kind, &bytes);
                 prop_assert!(text.len() <= bytes.len() * 3 + 10);
