@@ -73,13 +73,15 @@ fn try_once(process: &Process, python: &Python) -> Result<Option<ThreadStateSlot
         }
     }
     let first_block = |offset: u32| offset.checked_sub(8)?.checked_sub(ENTRY * python.tss_key?);
-    // A slot counts when every thread has it, and when no other one does.
-    let mut unanimous = votes
+    // A slot counts when every thread has it. Libraries keep the thread state under keys of their
+    // own as well (pybind11 does): the interpreter made its key before any library was there, and
+    // the C library gives out the lowest free one.
+    let lowest = votes
         .iter()
         .filter(|(_, count)| **count == threads_read)
         .map(|(offset, count)| (*offset, *count))
-        .filter(|(offset, _)| python.tss_key.is_none() || first_block(*offset).is_some());
-    let (Some((offset, threads)), None) = (unanimous.next(), unanimous.next()) else {
+        .find(|(offset, _)| python.tss_key.is_none() || first_block(*offset).is_some());
+    let Some((offset, threads)) = lowest else {
         return Ok(None);
     };
     Ok(Some(ThreadStateSlot {
