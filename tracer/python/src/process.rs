@@ -89,7 +89,12 @@ impl Process {
         let mappings = maps::parse(&self.read_proc_file("maps")?);
         if mappings.is_empty() {
             // A zombie keeps its /proc entry with an empty maps file.
-            return Err(ReadError::Gone { pid: self.pid });
+            self.read_start_time()?;
+            let error = io::Error::new(
+                io::ErrorKind::InvalidData,
+                "nothing is mapped: it is a kernel thread, or only starting",
+            );
+            return Err(self.error("maps", error));
         }
         Ok(mappings)
     }

@@ -41,12 +41,12 @@ fn names(target: &Target, python: &Python) -> Vec<String> {
 
 #[test]
 fn another_program_is_named() {
-    let target = Target::start(Command::new("sleep").arg("600"));
+    let target = Target::cat(Path::new("/bin/cat"));
     let error = find_in(&target).unwrap_err();
     assert!(matches!(error, FindError::NotPython { .. }), "{error}");
     let text = error.to_string();
     assert!(
-        text.contains("sleep") && text.contains(&target.pid().to_string()),
+        text.contains("/cat") && text.contains(&target.pid().to_string()),
         "{text}"
     );
 }
@@ -56,8 +56,8 @@ fn another_program_is_named() {
 fn python_without_symbols_is_told_apart() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("python3.9");
-    fs::copy("/bin/sleep", &program).unwrap();
-    let target = Target::start(Command::new(program).arg("600"));
+    fs::copy("/bin/cat", &program).unwrap();
+    let target = Target::cat(&program);
     let error = find_in(&target).unwrap_err();
     assert!(matches!(error, FindError::NoSymbols { .. }), "{error}");
     assert!(error.to_string().contains("nm -D"), "{error}");
@@ -65,7 +65,7 @@ fn python_without_symbols_is_told_apart() {
 
 #[test]
 fn an_ended_process_is_gone() {
-    let mut target = Target::start(Command::new("sleep").arg("600"));
+    let mut target = Target::cat(Path::new("/bin/cat"));
     let process = Process::open(target.pid()).unwrap();
     assert!(process.is_running());
     target.child.kill().unwrap();

@@ -142,6 +142,16 @@ impl Target {
         }
     }
 
+    /// A `cat`, perhaps under another name. It has answered once, since a
+    /// process is there before its program is.
+    pub fn cat(program: &Path) -> Self {
+        let mut target = Self::start(&mut Command::new(program));
+        let stdin = target.stdin.as_mut().expect("stdin is piped");
+        stdin.write_all(b"started\n").expect("it reads its input");
+        assert_eq!(target.line(), "started\n");
+        target
+    }
+
     /// A script of the folder `python` beside this one.
     pub fn script(python: &Interpreter, script: &str) -> Self {
         let script = Path::new(env!("CARGO_MANIFEST_DIR"))
