@@ -30,7 +30,9 @@ fn scripts() -> Vec<PathBuf> {
 fn setup(torch: &str) -> Setup {
     Setup::new(torch)
         .env("LEAKCASE_STEPS", "120")
-        .env("LEAKCASE_SLEEP", "0.01")
+        .env("LEAKCASE_SLEEP", "0.002")
+        .env("STEPS", "100")
+        .env("SLEEP", "0.002")
 }
 
 /// A block of the ledger: address and size.
@@ -89,18 +91,17 @@ fn trace(script: &PathBuf, setup: &Setup, from_start: bool) -> (Value, BTreeMap<
     let truth_file = directory.path().join("truth.json");
     let truth_path = truth_file.to_str().unwrap();
     let script_path = script.to_str().unwrap();
-    let mut arguments = vec![truth_path];
-    if from_start {
-        arguments.push("--from-start");
-    }
-    arguments.push(script_path);
+    let when = if from_start {
+        "--from-start"
+    } else {
+        "--mid-run"
+    };
+    let arguments = [truth_path, when, script_path];
     let quiet = root().join("tests/programs/quiet.py");
     let mut program = Program::start(setup, &quiet, &arguments);
     program.expect("ready");
     let attached = tool().attach(program.pid(), &["--survivors"]);
-    if from_start {
-        program.say("go");
-    }
+    program.say("go");
     program.expect("quiet");
     let run = attached.interrupt();
     program.say("end");

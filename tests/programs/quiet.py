@@ -1,19 +1,24 @@
 """Runs a script, then stands still and writes down what PyTorch says of its memory.
 
-usage: quiet.py TRUTH.json [--from-start] SCRIPT [ARGUMENTS...]
+usage: quiet.py TRUTH.json --from-start|--mid-run SCRIPT [ARGUMENTS...]
 
-Prints "ready" before the script's first allocation (with --from-start it then waits for a line on
-stdin and records PyTorch's own history with Python stacks), "quiet" when the script is done and
-its variables are still alive, then waits for a line and ends.
+With --from-start it prints "ready" before the script's first allocation, waits for a line on stdin and
+records PyTorch's own history with Python stacks. With --mid-run it prints "ready" after some steps
+(scripts sleep once a step) and goes on; some steps later it waits for a line, so that an attach falls
+between the two. It prints "quiet" when the script is done and its variables are still alive, waits for a
+line and ends.
 """
+import itertools
 import json
 import os
 import sys
+import time
+
+READY_AFTER = 20
+WAIT_AFTER = 40
 
 truth_file = sys.argv.pop(1)
-from_start = sys.argv[1] == "--from-start"
-if from_start:
-    del sys.argv[1]
+from_start = sys.argv.pop(1) == "--from-start"
 script = sys.argv.pop(1)
 sys.argv[0] = script
 sys.path[0] = os.path.dirname(script)
@@ -21,8 +26,22 @@ sys.path[0] = os.path.dirname(script)
 import torch
 
 torch.cuda.init()
-print("ready", os.getpid(), flush=True)
-if from_start:
+sleep, sleeps = time.sleep, itertools.count(1)
+
+
+def counting_sleep(seconds):
+    count = next(sleeps)
+    if count == READY_AFTER:
+        print("ready", os.getpid(), flush=True)
+    if count == WAIT_AFTER:
+        sys.stdin.readline()
+    sleep(seconds)
+
+
+if not from_start:
+    time.sleep = counting_sleep
+else:
+    print("ready", os.getpid(), flush=True)
     sys.stdin.readline()
     torch.cuda.memory._record_memory_history(
         enabled="all", context="all", stacks="python", max_entries=1_000_000
