@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from common import steps
 
 data = TensorDataset(torch.randn(256, 32), torch.randint(0, 4, (256,)))
-loader = DataLoader(data, batch_size=32, shuffle=True, num_workers=2, pin_memory=True, persistent_workers=True)
+loader = DataLoader(data, batch_size=32, shuffle=True, num_workers=2, pin_memory=True)
 model = nn.Linear(32, 4).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 batches, kept = None, []
