@@ -1,14 +1,10 @@
 //! Puts sites together: by line, by function, by file.
 
-use std::{
-    cmp::Ordering,
-    collections::{HashMap, hash_map::Entry},
-    sync::Arc,
-};
+use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
-use vramscope_events::FrameKind;
+use vramscope_events::{Bytes, FrameKind};
 
-use crate::view::{GenerationSpan, Grouping, SiteView};
+use crate::view::{GenerationSpan, Grouping, SiteId, SiteView};
 
 mod spans;
 
@@ -22,33 +18,106 @@ pub use spans::{MAX_SPANS, merge_spans};
 /// tell the birth steps exactly (a survivor of every step of the span), and otherwise the fewest
 /// that the spans allow: "at least".
 pub fn group(sites: &[SiteView], grouping: Grouping) -> Vec<SiteView> {
-    let mut groups = if grouping == Grouping::Stack {
-        sites.to_vec()
-    } else {
-        let mut members: Vec<Vec<&SiteView>> = Vec::new();
-        let mut index: HashMap<Key<'_>, usize> = HashMap::new();
-        for site in sites {
-            match index.entry(Key::of(site, grouping)) {
-                Entry::Occupied(entry) => members[*entry.get()].push(site),
-                Entry::Vacant(entry) => {
-                    entry.insert(members.len());
-                    members.push(vec![site]);
-                }
-            }
-        }
-        members.iter().map(|members| merge(members)).collect()
-    };
-    groups.sort_by(order);
-    groups
+    if grouping == Grouping::Stack {
+        let mut all = sites.to_vec();
+        all.sort_by(order);
+        return all;
+    }
+    let members = Members::of(sites, grouping);
+    // Large values are slow to sort: sort what decides, then make the groups in that order.
+    let mut ranks: Vec<(Rank, usize)> = (0..members.groups())
+        .map(|index| (Rank::of_group(members.of_group(index)), index))
+        .collect();
+    ranks.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    ranks
+        .iter()
+        .map(|(_, index)| merge(members.of_group(*index)))
+        .collect()
 }
 
 /// The order in which sites are shown: growth per step, then live bytes, both falling, then id.
 /// A growth that is not a number counts as none.
 pub fn order(a: &SiteView, b: &SiteView) -> Ordering {
-    growth(b)
-        .total_cmp(&growth(a))
-        .then(b.live_bytes.cmp(&a.live_bytes))
-        .then(a.id.cmp(&b.id))
+    Rank::of(a).cmp(&Rank::of(b))
+}
+
+/// What decides about the order.
+#[derive(PartialEq)]
+struct Rank {
+    growth: f64,
+    live_bytes: Bytes,
+    id: SiteId,
+}
+
+impl Rank {
+    fn of(site: &SiteView) -> Rank {
+        Rank {
+            growth: growth(site),
+            live_bytes: site.live_bytes,
+            id: site.id,
+        }
+    }
+
+    fn of_group(members: &[&SiteView]) -> Rank {
+        let head = members.iter().map(|site| Rank::of(site)).min_by(Rank::cmp);
+        Rank {
+            growth: sum_growth(members),
+            live_bytes: members.iter().map(|site| site.live_bytes).sum(),
+            id: head.map_or(SiteId::default(), |head| head.id),
+        }
+    }
+
+    fn cmp(&self, other: &Rank) -> Ordering {
+        (other.growth.total_cmp(&self.growth))
+            .then(other.live_bytes.cmp(&self.live_bytes))
+            .then(self.id.cmp(&other.id))
+    }
+}
+
+/// Sites by group, in one allocation: `sites[starts[i]..starts[i + 1]]` are those of group `i`.
+struct Members<'a> {
+    sites: Vec<&'a SiteView>,
+    starts: Vec<usize>,
+}
+
+impl<'a> Members<'a> {
+    fn of(sites: &'a [SiteView], grouping: Grouping) -> Members<'a> {
+        let mut index: HashMap<Key<'_>, usize> = HashMap::new();
+        let mut starts = vec![0];
+        let groups: Vec<usize> = sites
+            .iter()
+            .map(|site| {
+                let next = index.len();
+                let group = *index.entry(Key::of(site, grouping)).or_insert(next);
+                if group == next {
+                    starts.push(0);
+                }
+                starts[group + 1] += 1;
+                group
+            })
+            .collect();
+        for group in 1..starts.len() {
+            starts[group] += starts[group - 1];
+        }
+        let mut next = starts.clone();
+        let mut sorted: Vec<usize> = vec![0; sites.len()];
+        for (site, group) in groups.into_iter().enumerate() {
+            sorted[next[group]] = site;
+            next[group] += 1;
+        }
+        Members {
+            sites: sorted.into_iter().map(|site| &sites[site]).collect(),
+            starts,
+        }
+    }
+
+    fn groups(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    fn of_group(&self, index: usize) -> &[&'a SiteView] {
+        &self.sites[self.starts[index]..self.starts[index + 1]]
+    }
 }
 
 /// Whether `group`, made at `grouping`, holds `site`.
@@ -95,6 +164,11 @@ fn growth(site: &SiteView) -> f64 {
     }
 }
 
+fn sum_growth(members: &[&SiteView]) -> f64 {
+    // Not `sum`, which starts at -0.
+    members.iter().fold(0.0, |sum, site| sum + growth(site))
+}
+
 fn merge(members: &[&SiteView]) -> SiteView {
     let Some((&first, rest)) = members.split_first() else {
         unreachable!("a group is made by its first member");
@@ -104,7 +178,7 @@ fn merge(members: &[&SiteView]) -> SiteView {
         return out;
     }
     let mut head = first;
-    out.growth_bytes_per_step = growth(first);
+    out.growth_bytes_per_step = sum_growth(members);
     for &site in rest {
         if order(site, head) == Ordering::Less {
             head = site;
@@ -114,7 +188,6 @@ fn merge(members: &[&SiteView]) -> SiteView {
         out.live_blocks += site.live_blocks;
         out.total_bytes += site.total_bytes;
         out.total_blocks += site.total_blocks;
-        out.growth_bytes_per_step += growth(site);
         out.growth_share += site.growth_share;
         out.first_seen = out.first_seen.min(site.first_seen);
         out.last_seen = out.last_seen.max(site.last_seen);

@@ -31,16 +31,18 @@ pub fn report(view: &View, options: Options) -> String {
         unreachable!("a report of plain structs cannot fail to be JSON: {error}")
     });
     let mut out = String::with_capacity(text.len() + 1);
-    for char in text.chars() {
-        if char == '\n' || escape::printable(char) {
-            out.push(char);
-        } else {
-            let mut units = [0; 2];
-            for unit in char.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(|char| char != '\n' && !escape::printable(char)) {
+        let (safe, from) = rest.split_at(at);
+        out.push_str(safe);
+        let mut chars = from.chars();
+        let mut units = [0; 2];
+        for unit in (chars.next()).map_or(&mut [][..], |char| char.encode_utf16(&mut units)) {
+            out.push_str(&format!("\\u{unit:04x}"));
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out.push('\n');
     out
 }
