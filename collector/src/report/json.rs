@@ -9,7 +9,8 @@ use vramscope_events::{FrameKind, LostCause};
 use self::schema as json;
 use super::{Options, headline};
 use crate::{
-    escape, grouping,
+    escape,
+    grouping::{self, Groups},
     view::{
         Backend, Class, Confidence, DeviceView, FrameView, Grouping, LeakKind, LogLevel,
         ProbeState, ProcessView, Rhythm, SiteId, SiteView, StepSource, Verdict, View,
@@ -171,9 +172,7 @@ fn devices<'a>(view: &View, process: &'a ProcessView, options: Options) -> Vec<j
 }
 
 fn device<'a>(view: &View, device: &'a DeviceView, options: Options) -> json::Device<'a> {
-    let groups = grouping::group(&device.sites, options.grouping);
-    let total = groups.len();
-    let shown = options.top.unwrap_or(total).min(total);
+    let (groups, total) = top(&device.sites, options);
     let stacks = Stacks::of(device);
     let site = |group: &SiteView| site(view, group, &stacks);
     json::Device {
@@ -203,18 +202,26 @@ fn device<'a>(view: &View, device: &'a DeviceView, options: Options) -> json::De
             })
             .collect(),
         verdict: (device.verdict.as_ref())
-            .map(|found| verdict(found, device, &groups[..shown], options.grouping)),
+            .map(|found| verdict(found, device, &groups, options.grouping)),
         sites_total: total as u64,
-        sites: groups[..shown].iter().map(site).collect(),
+        sites: groups.iter().map(site).collect(),
         driver: json::Driver {
             live_bytes: device.driver_live_bytes,
-            sites: {
-                let groups = grouping::group(&device.driver_sites, options.grouping);
-                let shown = options.top.unwrap_or(groups.len()).min(groups.len());
-                groups[..shown].iter().map(site).collect()
-            },
+            sites: top(&device.driver_sites, options)
+                .0
+                .iter()
+                .map(site)
+                .collect(),
         },
     }
+}
+
+/// The first groups, and how many there are in all.
+fn top(sites: &[SiteView], options: Options) -> (Vec<SiteView>, usize) {
+    let groups = Groups::new(sites, options.grouping);
+    let shown = options.top.unwrap_or(usize::MAX).min(groups.len());
+    let first = (0..shown).map(|index| groups.site(index)).collect();
+    (first, groups.len())
 }
 
 /// The stacks of a device's sites by id: groups carry the stack of one of their members, shared,

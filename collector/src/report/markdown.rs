@@ -6,7 +6,8 @@ use super::{
     notes, paths, table, text, units,
 };
 use crate::{
-    escape, grouping,
+    escape,
+    grouping::Groups,
     view::{DeviceView, ProcessView, SiteView, View},
 };
 
@@ -150,9 +151,9 @@ fn sites(
     device: &DeviceView,
     options: Options,
 ) {
-    let mut groups = grouping::group(&device.sites, options.grouping);
-    groups.retain(|site| site.live_blocks > 0);
-    let shown = options.top.unwrap_or(usize::MAX).min(groups.len());
+    let groups = Groups::new(&device.sites, options.grouping);
+    let holding = table::holding(&groups);
+    let shown = options.top.unwrap_or(usize::MAX).min(holding.len());
     let word = table::grouping_word(options.grouping);
     line(out, "");
     line(
@@ -165,7 +166,8 @@ fn sites(
         &format!("| growth a step | live | blocks | generations | age | {word} | |"),
     );
     line(out, "|---:|---:|---:|---:|---:|---|---|");
-    for site in &groups[..shown] {
+    for site in holding[..shown].iter().map(|&index| groups.site(index)) {
+        let site = &site;
         let age = headline::age_seconds(site, view.now).map_or("-".into(), units::age);
         line(
             out,
@@ -180,9 +182,10 @@ fn sites(
             ),
         );
     }
-    if shown < groups.len() {
-        let rest = groups[shown..].iter().map(|site| site.live_bytes).sum();
-        let number = units::count((groups.len() - shown) as u64);
+    if shown < holding.len() {
+        let rest = holding[shown..].iter();
+        let rest = rest.map(|&index| groups.live_bytes(index)).sum();
+        let number = units::count((holding.len() - shown) as u64);
         line(out, "");
         line(out, &format!("{number} more hold {}.", units::bytes(rest)));
     }

@@ -7,7 +7,8 @@ use super::{
     notes, paths, table, units,
 };
 use crate::{
-    escape, grouping,
+    escape,
+    grouping::Groups,
     view::{Backend, DeviceView, ProbeState, ProcessView, SiteView, View},
 };
 
@@ -300,10 +301,13 @@ impl Writer {
     }
 
     fn sites(&mut self, view: &View, process: &ProcessView, device: &DeviceView, options: Options) {
-        let groups = grouping::group(&device.sites, options.grouping);
-        let (holding, idle): (Vec<SiteView>, Vec<SiteView>) =
-            groups.into_iter().partition(|site| site.live_blocks > 0);
+        let groups = Groups::new(&device.sites, options.grouping);
+        let holding = table::holding(&groups);
+        let idle = groups.len() - holding.len();
         let shown = options.top.unwrap_or(usize::MAX).min(holding.len());
+        let sites: Vec<SiteView> = (holding[..shown].iter())
+            .map(|&index| groups.site(index))
+            .collect();
         self.blank();
         let word = table::grouping_word(options.grouping);
         if holding.is_empty() {
@@ -316,9 +320,11 @@ impl Writer {
             for line in wrap(&title, self.layout.width, 2) {
                 self.line(&line);
             }
-            let first = holding[0].growth_bytes_per_step > 0.0;
+            let first = sites
+                .first()
+                .is_some_and(|site| site.growth_bytes_per_step > 0.0);
             let lines = table::lines(
-                &holding[..shown],
+                &sites,
                 process,
                 options.grouping,
                 view.now,
@@ -333,14 +339,15 @@ impl Writer {
                 self.line(&self.layout.color.paint(tone, line));
             }
         }
-        let rest: u64 = holding[shown..].iter().map(|site| site.live_bytes).sum();
+        let rest = holding[shown..].iter();
+        let rest: u64 = rest.map(|&index| groups.live_bytes(index)).sum();
         let mut more = Vec::new();
         if shown < holding.len() {
             let number = units::count((holding.len() - shown) as u64);
             more.push(format!("{number} more hold {}", units::bytes(rest)));
         }
-        if !idle.is_empty() {
-            let number = units::count(idle.len() as u64);
+        if idle > 0 {
+            let number = units::count(idle as u64);
             more.push(format!("{number} more hold nothing now"));
         }
         if !more.is_empty() {
