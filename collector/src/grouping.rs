@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::HashMap, sync::Arc};
 
 use vramscope_events::{Bytes, FrameKind};
 
-use crate::view::{GenerationSpan, Grouping, Log2Histogram, SiteId, SiteView};
+use crate::view::{GenerationSpan, Grouping, LOG2_BUCKETS, Log2Histogram, SiteId, SiteView};
 
 mod spans;
 
@@ -74,9 +74,9 @@ impl<'a> Groups<'a> {
     /// A group as one site.
     ///
     /// Sums, histograms, times and trends are exact. Id, stack and user frame are those of
-    /// [`Groups::head`]. `generations` are exact where the members' spans tell the birth steps
-    /// exactly (a survivor of every step of the span), and otherwise the fewest that the spans
-    /// allow: "at least".
+    /// [`Groups::head`]. `generations` are the size of the union where the members' spans tell the
+    /// birth steps (a survivor of every step of the span), and otherwise the fewest that the spans
+    /// allow. They are as sure as the members' own.
     ///
     /// # Panics
     /// If there are not so many groups.
@@ -273,13 +273,15 @@ fn sum(members: &[&SiteView], get: fn(&SiteView) -> u64) -> u64 {
 }
 
 fn sum_histograms<'a>(all: impl Iterator<Item = &'a Log2Histogram>) -> Log2Histogram {
-    let mut out = Log2Histogram::default();
+    let mut counts = [0; LOG2_BUCKETS];
     for one in all {
-        for (sum, count) in out.counts.iter_mut().zip(one.counts.iter()) {
+        for (sum, count) in counts.iter_mut().zip(one.counts.iter()) {
             *sum += count;
         }
     }
-    out
+    Log2Histogram {
+        counts: counts.into(),
+    }
 }
 
 /// Trends cover the whole session, each at its own number of points.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use vramscope_events::{Address, Pid};
 
 use super::{
     Options, json,
@@ -186,6 +187,42 @@ fn json_sites_add_up_at_every_grouping() {
         assert_eq!(sum, live);
         assert_eq!(all["devices"][0]["sites_total"], sites.len());
     }
+}
+
+#[test]
+fn json_lists_survivors_when_asked() {
+    let view = fixture::leak();
+    let device = &view.processes[0].devices[0];
+    assert!(
+        parsed(&view, Options::default())["devices"][0]
+            .get("survivors")
+            .is_none()
+    );
+    // One block a site, its address falling with the site's number.
+    let survivors = |pid, asked| {
+        assert_eq!((pid, asked), (Pid(4121), device.device));
+        let blocks = device.sites.iter().map(|site| json::Survivor {
+            address: Address(0x7f00_0000_0000 - u64::from(site.id.0) * 512),
+            size: 512,
+            born_step: 7,
+            site: site.id,
+        });
+        blocks.collect()
+    };
+    let text = json::report_with_survivors(&view, Options::all(Grouping::Line), &survivors);
+    let all: Value = serde_json::from_str(&text).expect("valid JSON");
+    let device_json = &all["devices"][0];
+    let blocks = device_json["survivors"].as_array().expect("blocks");
+    assert_eq!(blocks.len(), device.sites.len());
+    assert!(blocks.is_sorted_by_key(|block| block["address"].as_u64()));
+    let last = blocks.last().expect("the block of site 0");
+    let site = &device_json["sites"][last["site"].as_u64().expect("an index") as usize];
+    assert_eq!((&site["id"], &site["line"]), (&0.into(), &27.into()));
+
+    let docs = include_str!("../../../docs/report-json.md");
+    let mut found = BTreeSet::new();
+    keys(&all, &mut found);
+    assert!(found.iter().all(|key| docs.contains(&format!("`{key}`"))));
 }
 
 /// Names come back as they were, and nothing that a terminal obeys is in the text.

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     escape,
-    grouping::Groups,
+    grouping::{self, Groups},
     view::{Backend, DeviceView, ProbeState, ProcessView, SiteView, View},
 };
 
@@ -320,9 +320,7 @@ impl Writer {
             for line in wrap(&title, self.layout.width, 2) {
                 self.line(&line);
             }
-            let first = sites
-                .first()
-                .is_some_and(|site| site.growth_bytes_per_step > 0.0);
+            let blamed = headline::culprit_lines(device);
             let lines = table::lines(
                 &sites,
                 process,
@@ -333,7 +331,12 @@ impl Writer {
             for (index, line) in lines.iter().enumerate() {
                 let tone = match index {
                     0 => Tone::Faint,
-                    1 if first => Tone::Strong,
+                    _ if blamed.iter().any(|line| {
+                        grouping::holds(&sites[index - 1], line.site, options.grouping)
+                    }) =>
+                    {
+                        Tone::Strong
+                    }
                     _ => Tone::Plain,
                 };
                 self.line(&self.layout.color.paint(tone, line));
@@ -358,7 +361,8 @@ impl Writer {
                     .paint(Tone::Faint, &format!("({})", more.join("; "))),
             );
         }
-        if device.driver_live_bytes > 0 {
+        // Without a tensor layer the sites above are the driver's own.
+        if device.tensor_layer && device.driver_live_bytes > 0 {
             let parts = driver_parts(device);
             let total = units::bytes(device.driver_live_bytes);
             let text = format!("{total} taken since the attach, holding the blocks above: {parts}");
