@@ -86,7 +86,7 @@ fn document<'a>(view: &'a View, options: Options, survivors: Survivors<'_>) -> j
             Backend::Injection => "injection",
             Backend::Recording => "recording",
         },
-        started_unix: view.started_unix,
+        started_unix: (view.started_unix > 0).then_some(view.started_unix),
         duration_seconds: view.now.seconds_since(view.started),
         process: first.map(process),
         steps: first.map_or_else(no_steps, steps),

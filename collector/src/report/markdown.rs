@@ -133,8 +133,13 @@ fn device(
         ),
     );
     if let Some(verdict) = &device.verdict {
-        let mut why = vec![escape::line(&verdict.summary, 400)];
-        why.extend(verdict.evidence.iter().map(|fact| escape::line(fact, 400)));
+        let mut why = vec![escape::line(&verdict.summary, headline::SENTENCE)];
+        why.extend(
+            verdict
+                .evidence
+                .iter()
+                .map(|fact| escape::line(fact, headline::SENTENCE)),
+        );
         line(out, "");
         line(out, "**Why**");
         line(out, "");

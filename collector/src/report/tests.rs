@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     escape, fixture,
-    view::{Grouping, View},
+    view::{Class, Confidence, Grouping, LeakKind, Rhythm, Verdict, View},
 };
 
 fn views() -> Vec<(&'static str, View)> {
@@ -87,6 +87,61 @@ fn json_snapshots() {
 
 fn parsed(view: &View, options: Options) -> Value {
     serde_json::from_str(&json::report(view, options)).expect("valid JSON")
+}
+
+/// The opening lines for every class, rhythm and kind.
+#[test]
+fn headline_snapshots() {
+    let classes = [
+        Class::Leak,
+        Class::Growing,
+        Class::WarmUp,
+        Class::Capacity,
+        Class::CacheGrowth,
+        Class::Fragmentation,
+        Class::OutsideFramework,
+        Class::Healthy,
+    ];
+    let kinds = [
+        LeakKind::GraphKept,
+        LeakKind::Scalars,
+        LeakKind::Evaluation,
+        LeakKind::OutputsKept,
+        LeakKind::Hook,
+        LeakKind::ParameterCopies,
+        LeakKind::Exception,
+        LeakKind::Cache,
+        LeakKind::DoubleBackward,
+    ];
+    let opening = |change: &dyn Fn(&mut Verdict)| {
+        let mut view = fixture::leak();
+        view.processes[0].devices[0].verdict.as_mut().map(change);
+        let text = plain(&view, 80);
+        let (opening, _) = text.split_once("\n\n").expect("a paragraph");
+        format!("{opening}\n\n")
+    };
+    let mut all = String::new();
+    for class in classes {
+        all += &opening(&|verdict| verdict.class = class);
+    }
+    for kind in kinds {
+        all += &opening(&|verdict| verdict.kind = Some(kind));
+    }
+    all += &opening(&|verdict| {
+        verdict.rhythm = Rhythm::PerPeriod;
+        verdict.period_steps = Some(50);
+    });
+    all += &opening(&|verdict| {
+        if let Some(oom) = &mut verdict.out_of_memory {
+            oom.seconds = None;
+        }
+    });
+    all += &opening(&|verdict| {
+        verdict.out_of_memory = None;
+        verdict.confidence = Confidence::Low;
+        verdict.culprits.clear();
+    });
+    insta::assert_snapshot!(all);
 }
 
 /// The shape that others rely on.

@@ -134,7 +134,8 @@ impl Writer {
         if let Some(culprit) = &headline.culprit {
             let share = headline.share.as_deref().unwrap_or_default();
             let room = width.saturating_sub(escape::width(share) + 2);
-            if room >= escape::width(culprit).min(36) {
+            // Room for a place and the beginning of its source.
+            if room >= escape::width(culprit).min(30) {
                 let culprit = color.paint(Tone::Strong, &escape::line(culprit, room));
                 self.line(&format!("{culprit}  {share}"));
             } else {
@@ -273,9 +274,14 @@ impl Writer {
         };
         let mut why = Vec::new();
         if !headline::opens_with_summary(verdict.class) {
-            why.push(escape::line(&verdict.summary, 400));
+            why.push(escape::line(&verdict.summary, headline::SENTENCE));
         }
-        why.extend(verdict.evidence.iter().map(|fact| escape::line(fact, 400)));
+        why.extend(
+            verdict
+                .evidence
+                .iter()
+                .map(|fact| escape::line(fact, headline::SENTENCE)),
+        );
         if let Some(oom) = &verdict.out_of_memory {
             let steps = headline::steps(oom.steps);
             let soonest = headline::steps(oom.steps_interval.low);

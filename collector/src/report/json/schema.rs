@@ -8,7 +8,7 @@ pub struct Report<'a> {
     pub schema: u32,
     pub grouping: &'static str,
     pub backend: &'static str,
-    pub started_unix: u64,
+    pub started_unix: Option<u64>,
     pub duration_seconds: f64,
     pub process: Option<Process<'a>>,
     pub steps: Steps,
