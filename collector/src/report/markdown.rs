@@ -3,7 +3,9 @@
 use super::{
     Options,
     headline::{self, Headline},
-    notes, paths, table, text, units,
+    notes, paths,
+    stack::Row,
+    table, text, units,
 };
 use crate::{
     escape,
@@ -217,15 +219,17 @@ fn stack(out: &mut String, process: &ProcessView, device: &DeviceView) {
         return;
     };
     let mut body = Vec::new();
-    for (index, frame) in first.site.stack.iter().enumerate().rev() {
-        let own = if first.site.user_frame == Some(index) {
-            "> "
-        } else {
-            "  "
+    for row in super::stack::rows(first.site) {
+        let (frame, own) = match row {
+            Row::Frame { frame, own } => (frame, own),
+            Row::Gap(frames) => {
+                body.push(format!("  ... {frames} more calls"));
+                continue;
+            }
         };
-        let place = paths::place(frame, &process.info, 80);
-        let function = escape::line(&frame.function, 80);
-        body.push(format!("{own}{place}  {function}"));
+        let mark = if own { "> " } else { "  " };
+        let (place, function) = super::stack::cells(frame, process, 80);
+        body.push(format!("{mark}{place}  {function}").trim_end().to_owned());
         if let Some(source) = frame.source.as_ref().filter(|_| frame.user) {
             body.push(format!("      {}", escape::line(source, 120)));
         }

@@ -1,7 +1,8 @@
 //! Snapshots of the reports on the fixed views, and what must hold for hostile ones.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
+use proptest::prelude::*;
 use serde_json::Value;
 use vramscope_events::{Address, Pid};
 
@@ -13,7 +14,7 @@ use super::{
 };
 use crate::{
     escape, fixture,
-    view::{Class, Confidence, Grouping, LeakKind, Rhythm, Verdict, View},
+    view::{Class, Confidence, FrameView, Grouping, LeakKind, Rhythm, Verdict, View},
 };
 
 fn views() -> Vec<(&'static str, View)> {
@@ -59,6 +60,49 @@ fn text_fits_and_is_printable() {
                 assert!(line.chars().all(escape::printable), "{name}: {line:?}");
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Any names at any width.
+    #[test]
+    fn any_name_fits_and_is_printable(
+        names in prop::collection::vec(any::<String>(), 15),
+        width in 60usize..160,
+    ) {
+        let mut view = fixture::leak();
+        let device = &mut view.processes[0].devices[0];
+        let mut sites = device.sites.to_vec();
+        for (site, name) in sites.iter_mut().zip(&names) {
+            site.stack = (site.stack.iter())
+                .map(|frame| {
+                    Arc::new(FrameView {
+                        file: name.as_str().into(),
+                        function: name.as_str().into(),
+                        source: frame.user.then(|| name.as_str().into()),
+                        ..(**frame).clone()
+                    })
+                })
+                .collect();
+        }
+        device.sites = sites.into();
+        if let Some(verdict) = &mut device.verdict {
+            verdict.advice.clone_from(&names[0]);
+            verdict.summary.clone_from(&names[1]);
+            verdict.evidence = names.clone();
+        }
+        view.probes[0].name.clone_from(&names[2]);
+        for line in plain(&view, width).lines() {
+            prop_assert!(escape::width(line) <= width, "{}", line);
+            prop_assert!(line.chars().all(escape::printable), "{:?}", line);
+        }
+        let markdown = markdown::report(&view, Options::default());
+        prop_assert!(markdown.chars().all(|c| c == '\n' || escape::printable(c)));
+        let json = json::report(&view, Options::default());
+        prop_assert!(json.chars().all(|c| c == '\n' || escape::printable(c)));
+        prop_assert!(serde_json::from_str::<Value>(&json).is_ok());
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     Options,
     headline::{self, Headline},
     layout::{Color, Tone, left, right, wrap},
-    notes, paths, table, units,
+    notes, stack, table, units,
 };
 use crate::{
     escape,
@@ -121,7 +121,7 @@ impl Writer {
         let width = self.layout.width;
         let whose = whose.map(|whose| format!("{whose}: ")).unwrap_or_default();
         let first = format!("{}  {whose}{}", headline.word, headline.facts);
-        for (index, line) in wrap(&first, width, 4).into_iter().enumerate() {
+        for (index, line) in wrap(&first, width - 1, 4).into_iter().enumerate() {
             match line.strip_prefix(headline.word) {
                 // `wrap` keeps one space of two.
                 Some(rest) if index == 0 => {
@@ -397,37 +397,8 @@ impl Writer {
         for line in wrap(&format!("Calls that lead to {words}{which}"), width, 2) {
             self.line(&line);
         }
-        let cells: Vec<(String, String)> = (site.stack.iter())
-            .map(|frame| {
-                let place = paths::place(frame, &process.info, width / 2);
-                (place, escape::line(&frame.function, width))
-            })
-            .collect();
-        let column = cells.iter().map(|(place, _)| escape::width(place)).max();
-        let column = column.unwrap_or(0);
-        for (index, (frame, (place, function))) in site.stack.iter().zip(&cells).enumerate().rev() {
-            let own = site.user_frame == Some(index);
-            let mark = if own { "> " } else { "  " };
-            let function = escape::line(function, width.saturating_sub(column + 4));
-            let line = format!("{mark}{}  {function}", left(place, column));
-            let tone = match (own, frame.user) {
-                (true, _) => Tone::Strong,
-                (false, true) => Tone::Plain,
-                (false, false) => Tone::Faint,
-            };
-            self.line(&self.layout.color.paint(tone, line.trim_end()));
-            let Some(source) = frame.source.as_ref().filter(|_| frame.user) else {
-                continue;
-            };
-            let source = escape::line(source, width - 6);
-            self.line(&format!("      {source}"));
-            if own {
-                let carets = "^".repeat(escape::width(&source));
-                self.line(&format!(
-                    "      {}",
-                    self.layout.color.paint(Tone::Bad, &carets)
-                ));
-            }
+        for line in stack::lines(site, process, width, self.layout.color) {
+            self.line(&line);
         }
     }
 
