@@ -403,3 +403,15 @@ fn json_fields_are_documented() {
         );
     }
 }
+
+/// The report that the user guide explains is one that is really written.
+#[test]
+fn the_user_guide_shows_a_real_report() {
+    let guide = include_str!("../../../docs/user-guide.md");
+    let text = plain(&fixture::leak(), 80);
+    let (shown, _) = text.split_once("\nNot known:").expect("an end");
+    assert!(
+        guide.contains(&format!("```text\n{}\n```", shown.trim_end())),
+        "docs/user-guide.md should show:\n{shown}"
+    );
+}
