@@ -415,3 +415,77 @@ fn the_user_guide_shows_a_real_report() {
         "docs/user-guide.md should show:\n{shown}"
     );
 }
+
+/// To a Markdown reader, foreign names are code or words: no markup, no link, no new cell.
+#[test]
+fn markdown_of_hostile_names_is_inert() {
+    use pulldown_cmark::{Event, Options as Flags, Parser, Tag, TagEnd};
+    let text = markdown::report(&fixture::hostile(), Options::all(Grouping::Line));
+    let mut cells = 0;
+    let mut rows = Vec::new();
+    for event in Parser::new_ext(&text, Flags::ENABLE_TABLES | Flags::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Html(html) => assert!(
+                ["<details>", "</details>"]
+                    .iter()
+                    .any(|ours| html.starts_with(ours)),
+                "{html}"
+            ),
+            Event::InlineHtml(html) => {
+                assert!(
+                    html.contains("summary>") || html.contains("details>"),
+                    "{html}"
+                );
+            }
+            Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                panic!("a link to {dest_url}")
+            }
+            Event::Start(Tag::TableRow | Tag::TableHead) => cells = 0,
+            Event::Start(Tag::TableCell) => cells += 1,
+            Event::End(TagEnd::TableRow | TagEnd::TableHead) => rows.push(cells),
+            _ => {}
+        }
+    }
+    // Head and one row of the device, head and 13 lines of survivors.
+    assert_eq!(rows, [7; 16]);
+}
+
+/// Names that try hardest: to Markdown they are the code span they stand in.
+#[test]
+fn markdown_code_spans_hold() {
+    use pulldown_cmark::{Event, Options as Flags, Parser};
+    let mut view = fixture::leak();
+    let names = [
+        "`", "``` x", " ` ", "a\\", "\\`", "<!--", "]]>", "$x$", "\\|`|",
+    ];
+    let device = &mut view.processes[0].devices[0];
+    let mut sites = device.sites.to_vec();
+    sites.truncate(names.len());
+    for (site, name) in sites.iter_mut().zip(names) {
+        site.stack = Arc::new([Arc::new(FrameView {
+            source: Some(name.into()),
+            user: true,
+            file: format!("{}.py", site.id.0).into(),
+            ..(*site.stack[0]).clone()
+        })]);
+        site.user_frame = Some(0);
+        site.live_blocks = 1;
+    }
+    device.sites = sites.into();
+    let text = markdown::report(&view, Options::all(Grouping::Line));
+    let code: Vec<String> = Parser::new_ext(&text, Flags::ENABLE_TABLES)
+        .filter_map(|event| match event {
+            Event::Code(code) => Some(code.into_string()),
+            _ => None,
+        })
+        .collect();
+    for name in names {
+        assert!(
+            code.iter().any(|code| {
+                let code = code.strip_prefix("[backward] ").unwrap_or(code);
+                code.trim() == name.trim()
+            }),
+            "{name:?} is not in {code:?}"
+        );
+    }
+}
