@@ -55,7 +55,7 @@ pub fn line(text: &str, columns: usize) -> String {
     out
 }
 
-/// Like [`line`], but what is too long loses its beginning: for paths, whose end tells most.
+/// Like [`line()`], but what is too long loses its beginning: for paths, whose end tells most.
 pub fn line_end(text: &str, columns: usize) -> String {
     // An escaped character takes at least one column, so more characters than columns cannot fit;
     // marks take none, hence the factor.
