@@ -37,6 +37,7 @@ UNVERSIONED_OWNERS = [
 
 BODIES = {
     rules.CREATE: "EXPORT int {name}(void **object)\n{{\n\t*object = new_object();\n\treturn 0;\n}}\n",
+    rules.COMPUTE: "EXPORT long {name}(void)\n{{\n\twork_was_done();\n\treturn 0;\n}}\n",
     rules.NOTHING: "EXPORT long {name}(void)\n{{\n\treturn 0;\n}}\n",
     rules.UNIMPLEMENTED: 'EXPORT long {name}(void)\n{{\n\tunimplemented("{name}");\n}}\n',
 }
@@ -111,7 +112,7 @@ def build(soname, symbols, output, definitions):
     generated = output / f"{soname}.c"
     generated.write_text(generated_source([s for s in symbols if s.name not in by_hand]))
     command = ["cc", "-O1", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
-    command += ["-Wno-unused-function", f"-I{HERE}", f"-Wl,-soname,{soname}", "-o", str(output / soname)]
+    command += ["-Wno-unused-function", f"-I{HERE}", f"-Wl,-soname,{soname}", "-D_GNU_SOURCE", "-o", str(output / soname)]
     command += [*definitions, str(generated)] + ([str(source)] if source else [])
     script = version_script(symbols)
     if script:

@@ -6,6 +6,7 @@ The first rule whose pattern is found in the name counts.
 import re
 
 CREATE = "create"
+COMPUTE = "compute"
 NOTHING = "nothing"
 UNIMPLEMENTED = "unimplemented"
 
@@ -20,17 +21,17 @@ RULES = [
     # Computation: the results are never written. Workspace sizes are results that the
     # host needs, so the functions that give them must be written.
     (r"(_bufferSize|_bufferSizeExt|WorkspaceSize)$", UNIMPLEMENTED),
-    (r"^cublas([SDCZH]|Gemm|Dot|Axpy|Nrm2|Scal|Cs|Zd|I)\w*$", NOTHING),
-    (r"^cublasLtMatmul$", NOTHING),
-    (r"^cudnn\w*(Forward|Backward)\w*$", NOTHING),
-    (r"^cudnn(CTCLoss|BackendExecute|BackendFinalize|RestoreDropout)", NOTHING),
-    (r"^cufftXt?Exec", NOTHING),
-    (r"^curandGenerate", NOTHING),
-    (r"^cusolverDn[SDCZX][a-z]+(Batched|StridedBatched)?$", NOTHING),
-    (r"^cusolverDnXsyevBatched$", NOTHING),
-    (r"^cusparse([SDCZ][a-z]+mm|[SDCZ][a-z]+mv|SpMM|SpMV|SDDMM|SpSV_|SpSM_|SpGEMM_copy)\w*$", NOTHING),
-    (r"^cusparse([SDCZ]bsrs[mv]2_|Xcsrsort|Xcoosort|Xcoo2csr|CreateIdentity|Xbsrs[mv]2_zeroPivot)", NOTHING),
-    (r"^nccl(Send|Recv|AlltoAll|Gather)$", NOTHING),
+    (r"^cublas([SDCZH]|Gemm|Dot|Axpy|Nrm2|Scal|Cs|Zd|I)\w*$", COMPUTE),
+    (r"^cublasLtMatmul$", COMPUTE),
+    (r"^cudnn\w*(Forward|Backward)\w*$", COMPUTE),
+    (r"^cudnn(CTCLoss|BackendExecute|BackendFinalize|RestoreDropout)", COMPUTE),
+    (r"^cufftXt?Exec", COMPUTE),
+    (r"^curandGenerate", COMPUTE),
+    (r"^cusolverDn[SDCZX][a-z]+(Batched|StridedBatched)?$", COMPUTE),
+    (r"^cusolverDnXsyevBatched$", COMPUTE),
+    (r"^cusparse([SDCZ][a-z]+mm|[SDCZ][a-z]+mv|SpMM|SpMV|SDDMM|SpSV_|SpSM_|SpGEMM_copy)\w*$", COMPUTE),
+    (r"^cusparse([SDCZ]bsrs[mv]2_|Xcsrsort|Xcoosort|Xcoo2csr|CreateIdentity|Xbsrs[mv]2_zeroPivot)", COMPUTE),
+    (r"^nccl(Send|Recv|AlltoAll|Gather)$", COMPUTE),
     # Profiling and annotation: there is nothing to report.
     (r"^cupti(Activity|Enable|Finalize)", NOTHING),
     (r"^nvtx", NOTHING),
@@ -39,7 +40,7 @@ RULES = [
 
 
 def behaviour(name):
-    """The behaviour of `name`: CREATE, NOTHING or UNIMPLEMENTED."""
+    """The behaviour of `name`: CREATE, COMPUTE, NOTHING or UNIMPLEMENTED."""
     for pattern, result in RULES:
         if re.search(pattern, name):
             return result

@@ -46,7 +46,12 @@ codes! {
 /// The row of `code`, or that of [`UNKNOWN`].
 pub fn describe(
     code: i32,
-) -> (i32, &'static std::ffi::CStr, &'static std::ffi::CStr, &'static std::ffi::CStr) {
+) -> (
+    i32,
+    &'static std::ffi::CStr,
+    &'static std::ffi::CStr,
+    &'static std::ffi::CStr,
+) {
     let row = ALL.iter().find(|row| row.0 == code);
     *row.unwrap_or_else(|| &ALL[ALL.len() - 1])
 }

@@ -120,7 +120,9 @@ pub fn text(string: *const c_char) -> Result<String, i32> {
         return Err(INVALID_VALUE);
     }
     // SAFETY: the C caller passed a NUL-terminated string that lives during this call.
-    Ok(unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned())
+    Ok(unsafe { CStr::from_ptr(string) }
+        .to_string_lossy()
+        .into_owned())
 }
 
 /// Copies `value` into a `char[length]` buffer, cut to fit and always terminated.

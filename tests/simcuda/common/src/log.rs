@@ -11,7 +11,10 @@ use std::sync::OnceLock;
 pub fn level() -> u32 {
     static LEVEL: OnceLock<u32> = OnceLock::new();
     *LEVEL.get_or_init(|| {
-        std::env::var("SIMCUDA_LOG").ok().and_then(|value| value.parse().ok()).unwrap_or(0)
+        std::env::var("SIMCUDA_LOG")
+            .ok()
+            .and_then(|value| value.parse().ok())
+            .unwrap_or(0)
     })
 }
 

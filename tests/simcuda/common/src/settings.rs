@@ -54,7 +54,11 @@ pub struct BadSetting {
 
 impl fmt::Display for BadSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={:?} is not {}", self.variable, self.value, self.expected)
+        write!(
+            f,
+            "{}={:?} is not {}",
+            self.variable, self.value, self.expected
+        )
     }
 }
 
@@ -77,7 +81,9 @@ impl Settings {
             .parse(|text| text.parse().ok().filter(|n| (1..=MAX_DEVICES).contains(n)))?
             .unwrap_or(1);
         const SIZE: &str = "a size such as 85899345920, 80G or 512M";
-        let memory = read("SIMCUDA_MEM", SIZE).parse(parse_size)?.unwrap_or(80 << 30);
+        let memory = read("SIMCUDA_MEM", SIZE)
+            .parse(parse_size)?
+            .unwrap_or(80 << 30);
         let capability = read("SIMCUDA_CAPABILITY", "a compute capability such as 8.0")
             .parse(parse_capability)?
             .unwrap_or((8, 0));
@@ -101,7 +107,9 @@ impl Settings {
             driver_version: read("SIMCUDA_DRIVER_VERSION", "a number such as 13020")
                 .parse(|text| text.parse().ok())?
                 .unwrap_or(13020),
-            context_memory: read("SIMCUDA_CONTEXT_MEM", SIZE).parse(parse_size)?.unwrap_or(0),
+            context_memory: read("SIMCUDA_CONTEXT_MEM", SIZE)
+                .parse(parse_size)?
+                .unwrap_or(0),
             zero_scalars: read("SIMCUDA_ZERO_SCALARS", "0 or 1")
                 .parse(|text| match text {
                     "0" => Some(false),
@@ -122,10 +130,16 @@ struct Reader {
 
 impl Reader {
     fn parse<T>(self, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, BadSetting> {
-        let Some(value) = self.value else { return Ok(None) };
+        let Some(value) = self.value else {
+            return Ok(None);
+        };
         match parse(value.trim()) {
             Some(parsed) => Ok(Some(parsed)),
-            None => Err(BadSetting { variable: self.name, value, expected: self.expected }),
+            None => Err(BadSetting {
+                variable: self.name,
+                value,
+                expected: self.expected,
+            }),
         }
     }
 }
@@ -133,7 +147,11 @@ impl Reader {
 /// `1234`, `80G`, `80GiB`, `1.5g`: bytes; the units are powers of 1024.
 pub fn parse_size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[digits.len()..].to_ascii_lowercase().trim_end_matches("ib").trim_end_matches('b') {
+    let unit = match text[digits.len()..]
+        .to_ascii_lowercase()
+        .trim_end_matches("ib")
+        .trim_end_matches('b')
+    {
         "" => 1_u64,
         "k" => 1 << 10,
         "m" => 1 << 20,
@@ -144,7 +162,10 @@ pub fn parse_size(text: &str) -> Option<u64> {
     if let Ok(whole) = digits.parse::<u64>() {
         return whole.checked_mul(unit);
     }
-    let fraction: f64 = digits.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
+    let fraction: f64 = digits
+        .parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
     Some((fraction * unit as f64) as u64)
 }
 
@@ -163,19 +184,33 @@ fn device_uuid(index: usize) -> [u8; 16] {
 /// `GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, as NVML writes it.
 pub fn uuid_text(uuid: &[u8; 16]) -> String {
     let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+    format!(
+        "GPU-{}-{}-{}-{}-{}",
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..]
+    )
 }
 
 /// The driver's rule: the list counts up to its first invalid entry.
 fn visible_devices(list: Option<&str>, count: usize) -> Vec<usize> {
-    let Some(list) = list else { return (0..count).collect() };
+    let Some(list) = list else {
+        return (0..count).collect();
+    };
     let mut visible = Vec::new();
     for entry in list.split(',') {
         let entry = entry.trim();
-        let index = entry.parse::<usize>().ok().filter(|&index| index < count).or_else(|| {
-            (entry.len() >= 8)
-                .then(|| (0..count).find(|&index| uuid_text(&device_uuid(index)).starts_with(entry)))?
-        });
+        let index = entry
+            .parse::<usize>()
+            .ok()
+            .filter(|&index| index < count)
+            .or_else(|| {
+                (entry.len() >= 8).then(|| {
+                    (0..count).find(|&index| uuid_text(&device_uuid(index)).starts_with(entry))
+                })?
+            });
         match index {
             Some(index) if !visible.contains(&index) => visible.push(index),
             _ => break,
@@ -190,7 +225,10 @@ mod tests {
 
     fn settings(pairs: &[(&str, &str)]) -> Result<Settings, BadSetting> {
         Settings::from_variables(|name| {
-            pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+            pairs
+                .iter()
+                .find(|(key, _)| *key == name)
+                .map(|(_, value)| (*value).to_owned())
         })
     }
 
@@ -207,10 +245,17 @@ mod tests {
 
     #[test]
     fn a_device_can_have_a_capacity_of_its_own() {
-        let settings =
-            settings(&[("SIMCUDA_DEVICES", "2"), ("SIMCUDA_MEM", "1G"), ("SIMCUDA_MEM_1", "2G")]);
-        let memory: Vec<u64> =
-            settings.expect("valid").devices.iter().map(|device| device.memory).collect();
+        let settings = settings(&[
+            ("SIMCUDA_DEVICES", "2"),
+            ("SIMCUDA_MEM", "1G"),
+            ("SIMCUDA_MEM_1", "2G"),
+        ]);
+        let memory: Vec<u64> = settings
+            .expect("valid")
+            .devices
+            .iter()
+            .map(|device| device.memory)
+            .collect();
         assert_eq!(memory, [1 << 30, 2 << 30]);
     }
 

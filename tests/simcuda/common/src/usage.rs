@@ -67,7 +67,11 @@ impl Usage {
         let path = CString::new(format!("{folder}/simcuda-usage-{user}-{name}"))?;
         // SAFETY: `path` is a C string; flags and mode are valid.
         let file = unsafe {
-            libc::open(path.as_ptr(), libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW, 0o600)
+            libc::open(
+                path.as_ptr(),
+                libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+                0o600,
+            )
         };
         if file < 0 {
             return Err(io::Error::last_os_error());
@@ -100,7 +104,8 @@ impl Usage {
         }
         // SAFETY: the mapping is as large and as aligned as `Table`, is never unmapped,
         // and consists of atomics, so other processes may write to it at any time.
-        Ok(Self { table: unsafe { &*address.cast::<Table>() } })
+        let table = unsafe { &*address.cast::<Table>() };
+        Ok(Self { table })
     }
 
     /// Takes a slot for the calling process; `None` when the table is full.
@@ -109,14 +114,23 @@ impl Usage {
         for (index, slot) in self.table.slots.iter().enumerate() {
             let holder = slot.pid.load(Ordering::Acquire);
             let alive = holder != 0 && slot.is_alive(holder);
-            if alive || slot.pid.compare_exchange(holder, pid, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            if alive
+                || slot
+                    .pid
+                    .compare_exchange(holder, pid, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_err()
+            {
                 continue;
             }
             for used in &slot.used {
                 used.store(0, Ordering::Relaxed);
             }
-            slot.started.store(start_time(pid).unwrap_or(0), Ordering::Release);
-            return Some(OwnUsage { usage: self, slot: index });
+            slot.started
+                .store(start_time(pid).unwrap_or(0), Ordering::Release);
+            return Some(OwnUsage {
+                usage: self,
+                slot: index,
+            });
         }
         None
     }
@@ -145,7 +159,10 @@ impl OwnUsage {
     pub fn others(self, device: usize) -> u64 {
         let own = std::process::id();
         let processes = self.usage.processes(device).into_iter();
-        processes.filter(|process| process.pid != own).map(|process| process.bytes).sum()
+        processes
+            .filter(|process| process.pid != own)
+            .map(|process| process.bytes)
+            .sum()
     }
 
     /// Gives the slot back.
@@ -183,7 +200,13 @@ mod tests {
         let usage = Usage::open(Some(&format!("test{}", std::process::id()))).expect("table");
         let own = usage.register().expect("a free slot");
         own.publish(1, 4096);
-        assert_eq!(usage.processes(1), [ProcessUsage { pid: std::process::id(), bytes: 4096 }]);
+        assert_eq!(
+            usage.processes(1),
+            [ProcessUsage {
+                pid: std::process::id(),
+                bytes: 4096
+            }]
+        );
         assert_eq!(usage.processes(0), []);
         assert_eq!(own.others(1), 0);
         own.release();

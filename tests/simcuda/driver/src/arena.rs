@@ -38,25 +38,30 @@ pub enum Backing {
 impl Arena {
     /// Reserves the address range.
     pub fn reserve() -> Option<Self> {
-        [ARENA_BYTES, SMALL_ARENA_BYTES].into_iter().find_map(|size| {
-            // SAFETY: a new mapping at a place of the kernel's choice.
-            let address = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    size,
-                    libc::PROT_NONE,
-                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                    -1,
-                    0,
-                )
-            };
-            if address == libc::MAP_FAILED {
-                return None;
-            }
-            let start = (address as usize).next_multiple_of(DEVICE_PAGE);
-            let end = (address as usize + size) / DEVICE_PAGE * DEVICE_PAGE;
-            Some(Self { bounds: start..end, free: Ranges::new(start, end - start) })
-        })
+        [ARENA_BYTES, SMALL_ARENA_BYTES]
+            .into_iter()
+            .find_map(|size| {
+                // SAFETY: a new mapping at a place of the kernel's choice.
+                let address = unsafe {
+                    libc::mmap(
+                        std::ptr::null_mut(),
+                        size,
+                        libc::PROT_NONE,
+                        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                        -1,
+                        0,
+                    )
+                };
+                if address == libc::MAP_FAILED {
+                    return None;
+                }
+                let start = (address as usize).next_multiple_of(DEVICE_PAGE);
+                let end = (address as usize + size) / DEVICE_PAGE * DEVICE_PAGE;
+                Some(Self {
+                    bounds: start..end,
+                    free: Ranges::new(start, end - start),
+                })
+            })
     }
 
     /// The whole range; it never changes.
@@ -66,7 +71,8 @@ impl Arena {
 
     /// Takes addresses without putting anything there.
     pub fn take(&mut self, size: usize, alignment: usize) -> Option<usize> {
-        self.free.take(size.next_multiple_of(HOST_PAGE), alignment.max(HOST_PAGE))
+        self.free
+            .take(size.next_multiple_of(HOST_PAGE), alignment.max(HOST_PAGE))
     }
 
     /// Takes exactly these addresses, if they are free.

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 
-use simcuda_common::code::{INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, Outcome, PEER_ACCESS_NOT_ENABLED};
+use simcuda_common::code::{
+    INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, Outcome, PEER_ACCESS_NOT_ENABLED,
+};
 use simcuda_common::ffi::{In, Out};
 use simcuda_common::log;
 
@@ -27,7 +29,10 @@ pub struct Current {
     pub device: usize,
 }
 
-const NONE: Current = Current { context: 0, device: 0 };
+const NONE: Current = Current {
+    context: 0,
+    device: 0,
+};
 
 /// The calling thread's stack of contexts. Has no destructor, so that it can be used
 /// while the thread ends, when other libraries' destructors still call.
@@ -45,7 +50,10 @@ thread_local! {
 
 impl Stack {
     fn top(&self) -> Current {
-        self.depth.get().checked_sub(1).map_or(NONE, |top| self.entries[top].get())
+        self.depth
+            .get()
+            .checked_sub(1)
+            .map_or(NONE, |top| self.entries[top].get())
     }
 
     fn push(&self, current: Current) -> Outcome {
@@ -65,14 +73,22 @@ impl Stack {
         if self.depth.get() > 0 {
             self.depth.set(self.depth.get() - 1);
         }
-        if current.context == 0 { Ok(()) } else { self.push(current) }
+        if current.context == 0 {
+            Ok(())
+        } else {
+            self.push(current)
+        }
     }
 }
 
 /// The calling thread's current context; an error if it has none.
 pub fn current() -> Result<Current, c_int> {
     let top = STACK.with(Stack::top);
-    if top.context == 0 { Err(INVALID_CONTEXT) } else { Ok(top) }
+    if top.context == 0 {
+        Err(INVALID_CONTEXT)
+    } else {
+        Ok(top)
+    }
 }
 
 /// Ordinal of the calling thread's current device, 0 if it has none.
@@ -95,7 +111,11 @@ fn lookup(driver: &Driver, context: Handle) -> Result<Current, c_int> {
     if context == 0 {
         return Ok(NONE);
     }
-    let device = driver.contexts.get(context).map_err(|_| INVALID_CONTEXT)?.device;
+    let device = driver
+        .contexts
+        .get(context)
+        .map_err(|_| INVALID_CONTEXT)?
+        .device;
     Ok(Current { context, device })
 }
 
@@ -107,7 +127,10 @@ pub fn primary(driver: &Driver, ordinal: Device) -> Result<Handle, c_int> {
         return Ok(context);
     }
     device.take(driver.settings.context_memory as usize)?;
-    let context = driver.contexts.insert(Context { device: ordinal as usize, is_primary: true });
+    let context = driver.contexts.insert(Context {
+        device: ordinal as usize,
+        is_primary: true,
+    });
     state.primary_context = Some(context);
     log!("primary context of device {ordinal}");
     Ok(context)
@@ -116,8 +139,16 @@ pub fn primary(driver: &Driver, ordinal: Device) -> Result<Handle, c_int> {
 fn create(context: Out<Handle>, device: Device) -> Outcome {
     let driver = driver()?;
     driver.device(device)?;
-    let handle = driver.contexts.insert(Context { device: device as usize, is_primary: false });
-    STACK.with(|stack| stack.push(Current { context: handle, device: device as usize }))?;
+    let handle = driver.contexts.insert(Context {
+        device: device as usize,
+        is_primary: false,
+    });
+    STACK.with(|stack| {
+        stack.push(Current {
+            context: handle,
+            device: device as usize,
+        })
+    })?;
     context.set(handle)
 }
 

@@ -11,10 +11,8 @@ use crate::ledger::Ledger;
 use crate::stream;
 use crate::types::{DevicePtr, Handle, MEMORYTYPE_HOST, Memcpy2D};
 
-/// Results of kernels are never computed, so what a program reads back to decide on
-/// (`item()`, `nonzero`, a GradScaler's found_inf) would be whatever bytes a former
-/// owner of the block left. Copies of at most this many bytes to the host give zeros
-/// instead, unless `SIMCUDA_ZERO_SCALARS=0`.
+/// Copies to the host of at most this many bytes give zeros if the content is not known
+/// (see [`crate::known`]), unless `SIMCUDA_ZERO_SCALARS=0`.
 const SCALAR_BYTES: usize = 8;
 
 /// Device addresses must lie in live memory; host addresses are the caller's to know.
@@ -38,13 +36,25 @@ fn copy_rows(
     }
     let span = |pitch: usize| pitch.checked_mul(rows - 1)?.checked_add(width);
     let ledger = driver.ledger.read().expect("no panics");
-    check(driver, &ledger, destination.0, span(destination.1).ok_or(INVALID_VALUE)?)?;
-    check(driver, &ledger, source.0, span(source.1).ok_or(INVALID_VALUE)?)?;
+    check(
+        driver,
+        &ledger,
+        destination.0,
+        span(destination.1).ok_or(INVALID_VALUE)?,
+    )?;
+    check(
+        driver,
+        &ledger,
+        source.0,
+        span(source.1).ok_or(INVALID_VALUE)?,
+    )?;
     Counters::add(&driver.counters.copies);
-    let is_scalar = driver.settings.zero_scalars
-        && width * rows <= SCALAR_BYTES
-        && is_device_memory(driver, &ledger, source.0)
-        && !is_device_memory(driver, &ledger, destination.0);
+    let to_device = is_device_memory(driver, &ledger, destination.0);
+    let from_device = is_device_memory(driver, &ledger, source.0);
+    let known =
+        !from_device || (0..rows).all(|row| driver.known.holds(source.0 + row * source.1, width));
+    let is_unknown_scalar =
+        driver.settings.zero_scalars && width * rows <= SCALAR_BYTES && !known && !to_device;
     for row in 0..rows {
         let to = (destination.0 + row * destination.1) as *mut u8;
         let from = (source.0 + row * source.1) as *const u8;
@@ -52,11 +62,16 @@ fn copy_rows(
         // mapped; host ranges are valid as the caller of a copy must see to. `copy`
         // allows them to overlap.
         unsafe {
-            if is_scalar {
+            if is_unknown_scalar {
                 to.write_bytes(0, width);
             } else {
                 to.copy_from(from, width);
             }
+        }
+        if to_device && known {
+            driver.known.learn(to as usize, width);
+        } else if to_device {
+            driver.known.forget(to as usize, width);
         }
     }
     Ok(())
@@ -64,7 +79,10 @@ fn copy_rows(
 
 fn is_device_memory(driver: &Driver, ledger: &Ledger, address: usize) -> bool {
     driver.is_device_address(address)
-        && !matches!(ledger.at(address).map(|found| &found.kind), Some(crate::ledger::Kind::Managed))
+        && !matches!(
+            ledger.at(address).map(|found| &found.kind),
+            Some(crate::ledger::Kind::Managed)
+        )
 }
 
 fn copy(destination: usize, source: usize, size: usize) -> Outcome {
@@ -80,12 +98,26 @@ fn copy_async(destination: usize, source: usize, size: usize, stream: Handle) ->
 fn copy_2d(description: In<Memcpy2D>) -> Outcome {
     let copy = description.get()?;
     let (source, destination) = (
-        if copy.src_kind == MEMORYTYPE_HOST { copy.src_host } else { copy.src_device },
-        if copy.dst_kind == MEMORYTYPE_HOST { copy.dst_host } else { copy.dst_device },
+        if copy.src_kind == MEMORYTYPE_HOST {
+            copy.src_host
+        } else {
+            copy.src_device
+        },
+        if copy.dst_kind == MEMORYTYPE_HOST {
+            copy.dst_host
+        } else {
+            copy.dst_device
+        },
     );
     copy_rows(
-        (destination + copy.dst_y * copy.dst_pitch + copy.dst_x, copy.dst_pitch),
-        (source + copy.src_y * copy.src_pitch + copy.src_x, copy.src_pitch),
+        (
+            destination + copy.dst_y * copy.dst_pitch + copy.dst_x,
+            copy.dst_pitch,
+        ),
+        (
+            source + copy.src_y * copy.src_pitch + copy.src_x,
+            copy.src_pitch,
+        ),
         copy.width,
         copy.height,
     )

@@ -51,7 +51,10 @@ impl SimulatedDevice {
     /// Charges `bytes`, or says that they are not there.
     pub fn take(&self, bytes: usize) -> Outcome {
         let mut account = self.account.lock().expect("no panics");
-        let wanted = account.used.checked_add(bytes as u64).ok_or(OUT_OF_MEMORY)?;
+        let wanted = account
+            .used
+            .checked_add(bytes as u64)
+            .ok_or(OUT_OF_MEMORY)?;
         if wanted > self.settings.memory.saturating_sub(self.used_by_others()) {
             return Err(OUT_OF_MEMORY);
         }
@@ -72,7 +75,10 @@ impl SimulatedDevice {
     }
 
     pub fn free(&self) -> u64 {
-        self.settings.memory.saturating_sub(self.used()).saturating_sub(self.used_by_others())
+        self.settings
+            .memory
+            .saturating_sub(self.used())
+            .saturating_sub(self.used_by_others())
     }
 
     fn used_by_others(&self) -> u64 {
@@ -99,39 +105,39 @@ fn attribute(attribute: c_int, device: &SimulatedDevice) -> c_int {
         4 => 64,
         5 => i32::MAX,
         6 | 7 => 65535,
-        8 => 49152,     // shared memory per block
-        9 => 65536,     // constant memory
-        10 => 32,       // warp size
-        11 => i32::MAX, // pitch
-        12 | 82 => 65536, // registers per block, per multiprocessor
-        13 => 1_410_000, // clock, kHz
-        14 => 512,      // texture alignment
-        15 => 1,        // copy and execution overlap
-        16 => 108,      // multiprocessors
-        19 => 1,        // host memory can be mapped
-        30 => 512,      // surface alignment
-        31 => 1,        // concurrent kernels
+        8 => 49152,                               // shared memory per block
+        9 => 65536,                               // constant memory
+        10 => 32,                                 // warp size
+        11 => i32::MAX,                           // pitch
+        12 | 82 => 65536,                         // registers per block, per multiprocessor
+        13 => 1_410_000,                          // clock, kHz
+        14 => 512,                                // texture alignment
+        15 => 1,                                  // copy and execution overlap
+        16 => 108,                                // multiprocessors
+        19 => 1,                                  // host memory can be mapped
+        30 => 512,                                // surface alignment
+        31 => 1,                                  // concurrent kernels
         33 => device.settings.index as c_int + 1, // PCI bus
-        36 => 1_593_000, // memory clock, kHz
-        37 => 5120,     // memory bus width
-        38 => 40 << 20, // L2 cache
-        39 => 2048,     // threads per multiprocessor
-        40 => 3,        // copy engines
-        41 => 1,        // unified addressing
-        51 => 32,       // texture pitch alignment
+        36 => 1_593_000,                          // memory clock, kHz
+        37 => 5120,                               // memory bus width
+        38 => 40 << 20,                           // L2 cache
+        39 => 2048,                               // threads per multiprocessor
+        40 => 3,                                  // copy engines
+        41 => 1,                                  // unified addressing
+        51 => 32,                                 // texture pitch alignment
         75 => major,
         76 => minor,
         78 | 79 | 80 => 1, // stream priorities, global and local L1 cache
-        81 => 167_936,  // shared memory per multiprocessor
-        83 => 1,        // managed memory
+        81 => 167_936,     // shared memory per multiprocessor
+        83 => 1,           // managed memory
         89 | 90 | 91 => 1, // concurrent managed access, preemption, registered host pointers
-        95 => 1,        // cooperative launch
-        97 => 166_912,  // shared memory per block, opt-in
-        99 => 1,        // host memory can be registered
-        102 => 1,       // virtual memory management
-        106 => 32,      // blocks per multiprocessor
-        111 => 1024,    // reserved shared memory per block
-        115 => 1,       // memory pools
+        95 => 1,           // cooperative launch
+        97 => 166_912,     // shared memory per block, opt-in
+        99 => 1,           // host memory can be registered
+        102 => 1,          // virtual memory management
+        106 => 32,         // blocks per multiprocessor
+        111 => 1024,       // reserved shared memory per block
+        115 => 1,          // memory pools
         _ => 0,
     }
 }

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::device::SimulatedDevice;
 use crate::event::Event;
 use crate::graph::{Graph, GraphExec, UserObject};
+use crate::known::Known;
 use crate::ledger::Ledger;
 use crate::module::{Function, Link, Module};
 use crate::pool::Pool;
@@ -63,6 +64,7 @@ pub struct Driver {
     pub modules: Registry<Module>,
     pub functions: Registry<Function>,
     pub links: Registry<Link>,
+    pub known: Known,
     pub counters: Counters,
 }
 
@@ -127,6 +129,7 @@ impl Driver {
             modules: Registry::new(Kind::Module),
             functions: Registry::new(Kind::Function),
             links: Registry::new(Kind::Link),
+            known: Known::default(),
             counters: Counters::default(),
         })
     }
@@ -158,11 +161,15 @@ fn register_usage(settings: &Settings) -> Option<OwnUsage> {
 /// Loads the library that `CUDA_INJECTION64_PATH` names and lets it initialise, as the
 /// real driver does at its own initialisation.
 fn inject() {
-    let Ok(path) = std::env::var("CUDA_INJECTION64_PATH") else { return };
+    let Ok(path) = std::env::var("CUDA_INJECTION64_PATH") else {
+        return;
+    };
     if path.is_empty() || INJECTED.swap(true, Ordering::AcqRel) {
         return;
     }
-    let Ok(c_path) = CString::new(path.as_str()) else { return };
+    let Ok(c_path) = CString::new(path.as_str()) else {
+        return;
+    };
     // SAFETY: dlopen and dlsym get C strings; running the library's constructors and its
     // `InitializeInjection` is what the user asked for.
     let result = unsafe {

@@ -56,26 +56,44 @@ const TABLES: &[&[Entry]] = &[
 fn by_exported_name(name: &str) -> Option<*const ()> {
     static INDEX: OnceLock<HashMap<&'static str, Entry>> = OnceLock::new();
     let index = INDEX.get_or_init(|| {
-        TABLES.iter().flat_map(|table| table.iter()).map(|entry| (entry.name, *entry)).collect()
+        TABLES
+            .iter()
+            .flat_map(|table| table.iter())
+            .map(|entry| (entry.name, *entry))
+            .collect()
     });
     index.get(name).map(|entry| entry.address)
 }
 
 /// The newest version of `name` that a caller of CUDA `version` knows.
 fn find(name: &str, version: c_int, flags: u64) -> Option<*const ()> {
-    let streams: &[&str] =
-        if flags & PER_THREAD_DEFAULT_STREAM != 0 { &["_ptsz", "_ptds", ""] } else { &[""] };
+    let streams: &[&str] = if flags & PER_THREAD_DEFAULT_STREAM != 0 {
+        &["_ptsz", "_ptds", ""]
+    } else {
+        &[""]
+    };
     VERSIONS.iter().find_map(|suffix| {
         let versioned = format!("{name}{suffix}");
-        let since = SINCE.iter().find(|(known, _)| *known == versioned).map_or(0, |row| row.1);
+        let since = SINCE
+            .iter()
+            .find(|(known, _)| *known == versioned)
+            .map_or(0, |row| row.1);
         if version < since {
             return None;
         }
-        streams.iter().find_map(|stream| by_exported_name(&format!("{versioned}{stream}")))
+        streams
+            .iter()
+            .find_map(|stream| by_exported_name(&format!("{versioned}{stream}")))
     })
 }
 
-fn look_up(name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64, status: Out<c_int>) -> Outcome {
+fn look_up(
+    name: *const c_char,
+    address: Out<*const c_void>,
+    version: c_int,
+    flags: u64,
+    status: Out<c_int>,
+) -> Outcome {
     const FOUND: c_int = 0;
     const SYMBOL_NOT_FOUND: c_int = 1;
     let name = text(name)?;
@@ -92,7 +110,11 @@ fn look_up(name: *const c_char, address: Out<*const c_void>, version: c_int, fla
             status.set_if_wanted(SYMBOL_NOT_FOUND);
             address.set(std::ptr::null())?;
             // With a place for the status, a missing symbol is no error of the call.
-            if status.is_null() { Err(NOT_FOUND) } else { Ok(()) }
+            if status.is_null() {
+                Err(NOT_FOUND)
+            } else {
+                Ok(())
+            }
         }
     }
 }
@@ -118,7 +140,10 @@ mod tests {
         assert!(v2.is_some() && v2 != v3);
         assert_eq!(find("cuStreamGetCaptureInfo", 12010, 0), v2);
         assert_eq!(find("cuStreamGetCaptureInfo", 12030, 0), v3);
-        assert_eq!(find("cuMemAlloc", 13000, 0), by_exported_name("cuMemAlloc_v2"));
+        assert_eq!(
+            find("cuMemAlloc", 13000, 0),
+            by_exported_name("cuMemAlloc_v2")
+        );
         assert_eq!(find("cuNoSuchFunction", 13000, 0), None);
     }
 

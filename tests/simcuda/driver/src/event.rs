@@ -31,8 +31,17 @@ struct Recorded {
 fn record(event: Handle, stream: Handle) -> Outcome {
     let driver = driver()?;
     let event = driver.events.get(event)?;
-    let capture = driver.streams.get(stream)?.capture.lock().expect("no panics").clone();
-    *event.last.lock().expect("no panics") = Recorded { at: Some(Instant::now()), capture };
+    let capture = driver
+        .streams
+        .get(stream)?
+        .capture
+        .lock()
+        .expect("no panics")
+        .clone();
+    *event.last.lock().expect("no panics") = Recorded {
+        at: Some(Instant::now()),
+        capture,
+    };
     Ok(())
 }
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use simcuda_common::code::{
-    ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, Outcome, STREAM_CAPTURE_UNMATCHED, STREAM_CAPTURE_UNSUPPORTED,
+    ILLEGAL_STATE, INVALID_VALUE, NOT_SUPPORTED, Outcome, STREAM_CAPTURE_UNMATCHED,
+    STREAM_CAPTURE_UNSUPPORTED,
 };
 use simcuda_common::ffi::{In, Out};
 use simcuda_common::log;
@@ -21,7 +22,10 @@ pub enum NodeKind {
     Kernel,
     Memcpy,
     Memset,
-    Host { function: unsafe extern "C" fn(*mut c_void), user: usize },
+    Host {
+        function: unsafe extern "C" fn(*mut c_void),
+        user: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +92,11 @@ impl Capture {
         let mut nodes = self.graph.nodes.lock().expect("no panics");
         let handle = new_node_handle();
         let dependency = self.last_node.swap(handle, Ordering::Relaxed);
-        nodes.push(Node { handle, kind, dependency });
+        nodes.push(Node {
+            handle,
+            kind,
+            dependency,
+        });
     }
 }
 
@@ -124,21 +132,37 @@ fn begin(driver: &Driver, stream: Handle, graph_handle: Handle, graph: Arc<Graph
 
 fn end(driver: &Driver, stream: Handle) -> Result<Handle, c_int> {
     let captured = driver.streams.get(stream)?;
-    let capture = captured.capture.lock().expect("no panics").clone().ok_or(ILLEGAL_STATE)?;
+    let capture = captured
+        .capture
+        .lock()
+        .expect("no panics")
+        .clone()
+        .ok_or(ILLEGAL_STATE)?;
     if capture.origin != stream {
         return Err(STREAM_CAPTURE_UNMATCHED);
     }
     let leave = |stream: &Stream| {
         let mut slot = stream.capture.lock().expect("no panics");
-        if slot.as_ref().is_some_and(|found| Arc::ptr_eq(found, &capture)) {
+        if slot
+            .as_ref()
+            .is_some_and(|found| Arc::ptr_eq(found, &capture))
+        {
             *slot = None;
         }
     };
-    driver.streams.created.all().iter().for_each(|stream| leave(stream));
+    driver
+        .streams
+        .created
+        .all()
+        .iter()
+        .for_each(|stream| leave(stream));
     leave(&driver.streams.per_thread);
     capture.active.store(false, Ordering::Relaxed);
     ACTIVE_CAPTURES.fetch_sub(1, Ordering::Relaxed);
-    log!("stream {stream:#x} captured {} nodes", capture.graph.nodes.lock().expect("no panics").len());
+    log!(
+        "stream {stream:#x} captured {} nodes",
+        capture.graph.nodes.lock().expect("no panics").len()
+    );
     Ok(capture.graph_handle)
 }
 
@@ -178,6 +202,7 @@ fn launch(exec: Handle, stream: Handle) -> Outcome {
     let exec = driver.graph_execs.get(exec)?;
     driver.streams.get(stream)?;
     Counters::add(&driver.counters.launches);
+    driver.known.work_was_done();
     for node in &exec.nodes {
         if let NodeKind::Host { function, user } = node.kind {
             // SAFETY: the program captured this call to be made at every launch.
@@ -201,7 +226,13 @@ fn store_list(items: &[Handle], list: Out<Handle>, count: Out<usize>) -> Outcome
 fn find_node(driver: &Driver, handle: Handle) -> Result<Node, c_int> {
     let graphs = driver.graphs.all();
     let mut nodes = graphs.iter().filter_map(|graph| {
-        graph.nodes.lock().expect("no panics").iter().find(|node| node.handle == handle).copied()
+        graph
+            .nodes
+            .lock()
+            .expect("no panics")
+            .iter()
+            .find(|node| node.handle == handle)
+            .copied()
     });
     nodes.next().ok_or(INVALID_VALUE)
 }

@@ -3,7 +3,8 @@
 use std::ffi::{c_uint, c_void};
 
 use simcuda_common::code::{
-    HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, OUT_OF_MEMORY, Outcome,
+    HOST_MEMORY_ALREADY_REGISTERED, HOST_MEMORY_NOT_REGISTERED, INVALID_VALUE, OUT_OF_MEMORY,
+    Outcome,
 };
 use simcuda_common::ffi::Out;
 use simcuda_common::log;
@@ -19,7 +20,9 @@ fn allocate(size: usize, flags: c_uint) -> Result<*mut c_void, i32> {
     if size == 0 {
         return Err(INVALID_VALUE);
     }
-    let size = size.checked_next_multiple_of(HOST_PAGE).ok_or(OUT_OF_MEMORY)?;
+    let size = size
+        .checked_next_multiple_of(HOST_PAGE)
+        .ok_or(OUT_OF_MEMORY)?;
     // SAFETY: a new mapping at a place of the kernel's choice.
     let address = unsafe {
         libc::mmap(
@@ -36,7 +39,11 @@ fn allocate(size: usize, flags: c_uint) -> Result<*mut c_void, i32> {
     }
     let kind = Kind::Host { flags };
     let device = context::current_device_or_first();
-    driver.ledger.write().expect("no panics").insert(address as usize, size, kind, device);
+    driver
+        .ledger
+        .write()
+        .expect("no panics")
+        .insert(address as usize, size, kind, device);
     log!("allocated {size} B of pinned host memory at {address:p}");
     Ok(address)
 }
@@ -52,7 +59,10 @@ fn free(address: usize) -> Outcome {
     // SAFETY: the ledger says that this mapping was made by `allocate` and is alive; it
     // leaves the ledger under the same lock, so it is unmapped once.
     unsafe { libc::munmap(address as *mut c_void, allocation.size) };
-    log!("freed {} B of pinned host memory at {address:#x}", allocation.size);
+    log!(
+        "freed {} B of pinned host memory at {address:#x}",
+        allocation.size
+    );
     Ok(())
 }
 

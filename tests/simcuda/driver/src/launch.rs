@@ -19,6 +19,7 @@ fn launch(stream: Handle) -> Outcome {
     let driver = driver()?;
     context::current()?;
     Counters::add(&driver.counters.launches);
+    driver.known.work_was_done();
     stream::record(driver, stream, || NodeKind::Kernel);
     Ok(())
 }

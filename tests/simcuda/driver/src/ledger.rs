@@ -16,7 +16,10 @@ pub enum Kind {
     /// `cuMemAllocAsync`, `cuMemAllocFromPoolAsync`
     Pooled(Arc<Pool>),
     /// `cuMemMap`
-    Mapped { physical: Arc<Physical>, accessible: bool },
+    Mapped {
+        physical: Arc<Physical>,
+        accessible: bool,
+    },
     /// `cuMemHostAlloc`
     Host { flags: u32 },
     /// `cuMemHostRegister`
@@ -30,7 +33,13 @@ impl Kind {
 
     /// Whether the host can touch it without a fault.
     fn is_accessible(&self) -> bool {
-        !matches!(self, Self::Mapped { accessible: false, .. })
+        !matches!(
+            self,
+            Self::Mapped {
+                accessible: false,
+                ..
+            }
+        )
     }
 }
 
@@ -78,14 +87,22 @@ impl Ledger {
 
     /// Whether the range lies in one reservation.
     pub fn is_reserved(&self, address: usize, size: usize) -> bool {
-        let Some(end) = address.checked_add(size) else { return false };
+        let Some(end) = address.checked_add(size) else {
+            return false;
+        };
         let before = self.reservations.range(..=address).next_back();
         before.is_some_and(|(start, reserved)| end <= start + reserved)
     }
 
     pub fn insert(&mut self, address: usize, size: usize, kind: Kind, device: usize) {
         self.last_id += 1;
-        let allocation = Allocation { address, size, kind, device, id: self.last_id };
+        let allocation = Allocation {
+            address,
+            size,
+            kind,
+            device,
+            id: self.last_id,
+        };
         self.by_address.insert(address, allocation);
     }
 
@@ -110,7 +127,10 @@ impl Ledger {
 
     /// Whether any allocation touches the range.
     pub fn overlaps(&self, address: usize, size: usize) -> bool {
-        let last = self.by_address.range(..address.saturating_add(size)).next_back();
+        let last = self
+            .by_address
+            .range(..address.saturating_add(size))
+            .next_back();
         last.is_some_and(|(_, allocation)| allocation.end() > address)
     }
 
@@ -130,7 +150,9 @@ impl Ledger {
 
     /// Whether all of the range is live memory that can be touched.
     pub fn covers(&self, address: usize, size: usize) -> bool {
-        let Some(end) = address.checked_add(size) else { return false };
+        let Some(end) = address.checked_add(size) else {
+            return false;
+        };
         let mut next = address;
         loop {
             match self.at(next) {

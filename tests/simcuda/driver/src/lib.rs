@@ -15,6 +15,7 @@ mod error;
 mod event;
 mod graph;
 mod host;
+mod known;
 mod launch;
 mod ledger;
 mod memory;
@@ -30,7 +31,6 @@ mod stream;
 mod vmm;
 
 use std::ffi::c_int;
-
 
 use simcuda_common::code::{Outcome, SUCCESS};
 use simcuda_common::hook::{ApiHook, Port};
@@ -50,6 +50,14 @@ pub extern "C" fn simcuda_set_api_hook(hook: Option<ApiHook>) -> Option<ApiHook>
 #[unsafe(no_mangle)]
 pub extern "C" fn simcuda_hook_port() -> *const Port {
     &raw const PORT
+}
+
+/// For the stub libraries: one of them was asked to compute something on the device.
+#[unsafe(no_mangle)]
+pub extern "C" fn simcuda_work_was_done() {
+    if let Ok(driver) = driver::driver() {
+        driver.known.work_was_done();
+    }
 }
 
 /// The code that a function's outcome is to its C caller.

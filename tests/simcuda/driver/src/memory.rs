@@ -19,7 +19,11 @@ const SMALL_LIMIT: usize = 1 << 20;
 
 /// What a request is charged, in bytes.
 fn charged(size: usize) -> Option<usize> {
-    let unit = if size < SMALL_LIMIT { SMALL_UNIT } else { DEVICE_PAGE };
+    let unit = if size < SMALL_LIMIT {
+        SMALL_UNIT
+    } else {
+        DEVICE_PAGE
+    };
     size.checked_next_multiple_of(unit)
 }
 
@@ -32,10 +36,17 @@ fn allocate(size: usize, kind: Kind) -> Result<DevicePtr, i32> {
     let device = &driver.devices[ordinal];
     let charge = charged(size).ok_or(OUT_OF_MEMORY)?;
     if let Err(code) = device.take(charge) {
-        log!("out of memory on device {ordinal}: {size} B asked, {} B free", device.free());
+        log!(
+            "out of memory on device {ordinal}: {size} B asked, {} B free",
+            device.free()
+        );
         return Err(code);
     }
-    let alignment = if charge < SMALL_LIMIT { HOST_PAGE } else { DEVICE_PAGE };
+    let alignment = if charge < SMALL_LIMIT {
+        HOST_PAGE
+    } else {
+        DEVICE_PAGE
+    };
     let mut ledger = driver.ledger.write().expect("no panics");
     let mut arena = driver.arena.lock().expect("no panics");
     let placed = arena.take(charge, alignment).filter(|&address| {
@@ -72,10 +83,18 @@ fn free(driver: &Driver, address: DevicePtr) -> Outcome {
             return Err(INVALID_VALUE);
         }
     };
-    driver.arena.lock().expect("no panics").give_back(address, allocation.size);
+    driver
+        .arena
+        .lock()
+        .expect("no panics")
+        .give_back(address, allocation.size);
     driver.devices[allocation.device].give_back(allocation.size);
     Counters::add(&driver.counters.frees);
-    log!("freed {} B on device {} at {address:#x}", allocation.size, allocation.device);
+    log!(
+        "freed {} B on device {} at {address:#x}",
+        allocation.size,
+        allocation.device
+    );
     Ok(())
 }
 

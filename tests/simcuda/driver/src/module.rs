@@ -49,10 +49,17 @@ fn function(function: Out<Handle>, module: Handle, name: *const c_char) -> Outco
     function.set(driver.functions.insert(Function { name, module }))
 }
 
-fn global(address: Out<DevicePtr>, size: Out<usize>, module: Handle, name: *const c_char) -> Outcome {
+fn global(
+    address: Out<DevicePtr>,
+    size: Out<usize>,
+    module: Handle,
+    name: *const c_char,
+) -> Outcome {
     let module = driver()?.modules.get(module)?;
     let mut globals = module.globals.lock().expect("no panics");
-    let room = globals.entry(text(name)?).or_insert_with(|| vec![0; GLOBAL_BYTES].into_boxed_slice());
+    let room = globals
+        .entry(text(name)?)
+        .or_insert_with(|| vec![0; GLOBAL_BYTES].into_boxed_slice());
     address.set_if_wanted(room.as_mut_ptr() as usize);
     size.set_if_wanted(size_of::<usize>());
     Ok(())

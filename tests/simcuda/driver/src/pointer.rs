@@ -8,10 +8,16 @@ use simcuda_common::ffi::{In, Out};
 use crate::context;
 use crate::driver::{Driver, driver};
 use crate::ledger::{Allocation, Kind};
-use crate::types::{DevicePtr, Device, MEMORYTYPE_DEVICE, MEMORYTYPE_HOST};
+use crate::types::{Device, DevicePtr, MEMORYTYPE_DEVICE, MEMORYTYPE_HOST};
 
 /// Stores one `CUpointer_attribute` of an address in an allocation.
-fn store(driver: &Driver, found: &Allocation, address: usize, attribute: c_int, value: Out<c_void>) -> Outcome {
+fn store(
+    driver: &Driver,
+    found: &Allocation,
+    address: usize,
+    attribute: c_int,
+    value: Out<c_void>,
+) -> Outcome {
     const CONTEXT: c_int = 1;
     const MEMORY_TYPE: c_int = 2;
     const DEVICE_POINTER: c_int = 3;
@@ -31,16 +37,26 @@ fn store(driver: &Driver, found: &Allocation, address: usize, attribute: c_int, 
     const MAPPING_BASE: c_int = 19;
     const MEMORY_BLOCK_ID: c_int = 20;
     match attribute {
-        CONTEXT => value.cast().set(context::primary(driver, found.device as Device)?),
-        MEMORY_TYPE => value.cast().set(if found.kind.is_host() { MEMORYTYPE_HOST } else { MEMORYTYPE_DEVICE }),
+        CONTEXT => value
+            .cast()
+            .set(context::primary(driver, found.device as Device)?),
+        MEMORY_TYPE => value.cast().set(if found.kind.is_host() {
+            MEMORYTYPE_HOST
+        } else {
+            MEMORYTYPE_DEVICE
+        }),
         DEVICE_POINTER => value.cast().set(address),
         HOST_POINTER => match found.kind {
-            Kind::Host { .. } | Kind::Registered { .. } | Kind::Managed => value.cast().set(address),
+            Kind::Host { .. } | Kind::Registered { .. } | Kind::Managed => {
+                value.cast().set(address)
+            }
             _ => Err(INVALID_VALUE),
         },
         SYNC_MEMOPS => value.cast().set(0_u8),
         BUFFER_ID | MEMORY_BLOCK_ID => value.cast().set(found.id),
-        IS_MANAGED => value.cast().set(u8::from(matches!(found.kind, Kind::Managed))),
+        IS_MANAGED => value
+            .cast()
+            .set(u8::from(matches!(found.kind, Kind::Managed))),
         DEVICE_ORDINAL => value.cast().set(found.device as c_int),
         IS_LEGACY_IPC_CAPABLE => value.cast().set(0_u8),
         RANGE_START | MAPPING_BASE => value.cast().set(found.address),

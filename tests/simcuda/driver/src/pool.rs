@@ -11,7 +11,9 @@ use crate::arena::{self, Backing};
 use crate::context;
 use crate::driver::{Counters, Driver, driver};
 use crate::ledger::Kind;
-use crate::types::{Device, DevicePtr, Handle, LOCATION_DEVICE, MemAccessDesc, MemLocation, MemPoolProps};
+use crate::types::{
+    Device, DevicePtr, Handle, LOCATION_DEVICE, MemAccessDesc, MemLocation, MemPoolProps,
+};
 
 /// A pool takes memory from the device in units of this.
 const CHUNK: usize = 32 << 20;
@@ -88,13 +90,19 @@ impl Pool {
         let (handle, _) = driver.pools.insert_with(|handle| Self {
             handle,
             device,
-            state: Mutex::new(State { reuse: [1; 3], ..State::default() }),
+            state: Mutex::new(State {
+                reuse: [1; 3],
+                ..State::default()
+            }),
         });
         handle
     }
 
     fn allocate(self: &Arc<Self>, driver: &Driver, size: usize) -> Result<DevicePtr, c_int> {
-        let size = size.checked_next_multiple_of(UNIT).filter(|size| *size != 0).ok_or(INVALID_VALUE)?;
+        let size = size
+            .checked_next_multiple_of(UNIT)
+            .filter(|size| *size != 0)
+            .ok_or(INVALID_VALUE)?;
         let mut state = self.state.lock().expect("no panics");
         if state.span.is_none() {
             state.span = Some(Span::reserve(driver, self.device)?);
@@ -121,8 +129,10 @@ impl Pool {
         let span = state.span.as_mut().ok_or(OUT_OF_MEMORY)?;
         let address = span.free.take(size, UNIT).ok_or(OUT_OF_MEMORY)?;
         let touched = span.touched(address, size);
-        let missing: Vec<usize> =
-            touched.clone().filter(|index| !span.chunks[*index].resident).collect();
+        let missing: Vec<usize> = touched
+            .clone()
+            .filter(|index| !span.chunks[*index].resident)
+            .collect();
         // Count the allocation first, so that making room does not release its chunks.
         for index in touched.clone() {
             span.chunks[index].allocations += 1;
@@ -151,7 +161,9 @@ impl Pool {
 
     /// Returns free chunks to the device until at most `keep` bytes stay reserved.
     fn release_free_chunks(&self, driver: &Driver, state: &mut State, keep: usize) {
-        let Some(span) = state.span.as_mut() else { return };
+        let Some(span) = state.span.as_mut() else {
+            return;
+        };
         for index in (0..span.chunks.len()).rev() {
             if state.reserved <= keep {
                 break;
@@ -172,14 +184,24 @@ impl Drop for Pool {
         let state = self.state.get_mut().expect("no panics");
         driver.devices[self.device].give_back(state.reserved);
         if let Some(span) = &state.span {
-            driver.arena.lock().expect("no panics").give_back(span.base, span.size);
+            driver
+                .arena
+                .lock()
+                .expect("no panics")
+                .give_back(span.base, span.size);
         }
     }
 }
 
 /// Frees an allocation that came from a pool.
 pub fn free(driver: &Driver, address: DevicePtr) -> Outcome {
-    let pool = match driver.ledger.read().expect("no panics").starting_at(address).map(|found| &found.kind) {
+    let pool = match driver
+        .ledger
+        .read()
+        .expect("no panics")
+        .starting_at(address)
+        .map(|found| &found.kind)
+    {
         Some(Kind::Pooled(pool)) => pool.clone(),
         _ => return Err(INVALID_VALUE),
     };
@@ -216,7 +238,9 @@ pub fn release_above_threshold(driver: &Driver, device: usize) {
 
 fn default_pool(driver: &Driver, device: Device) -> Result<Handle, c_int> {
     let mut state = driver.device(device)?.state.lock().expect("no panics");
-    Ok(*state.default_pool.get_or_insert_with(|| Pool::create(driver, device as usize)))
+    Ok(*state
+        .default_pool
+        .get_or_insert_with(|| Pool::create(driver, device as usize)))
 }
 
 fn current_pool(driver: &Driver, device: Device) -> Result<Handle, c_int> {
@@ -226,7 +250,11 @@ fn current_pool(driver: &Driver, device: Device) -> Result<Handle, c_int> {
 }
 
 fn device_of(location: MemLocation) -> Result<Device, c_int> {
-    if location.kind == LOCATION_DEVICE { Ok(location.id) } else { Err(INVALID_VALUE) }
+    if location.kind == LOCATION_DEVICE {
+        Ok(location.id)
+    } else {
+        Err(INVALID_VALUE)
+    }
 }
 
 // CUmemPool_attribute

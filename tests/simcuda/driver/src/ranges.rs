@@ -14,7 +14,10 @@ pub struct Ranges {
 impl Ranges {
     /// All of `start..start + size` is free.
     pub fn new(start: usize, size: usize) -> Self {
-        let mut ranges = Self { by_address: BTreeMap::new(), by_size: BTreeSet::new() };
+        let mut ranges = Self {
+            by_address: BTreeMap::new(),
+            by_size: BTreeSet::new(),
+        };
         ranges.insert(start, size);
         ranges
     }
@@ -22,10 +25,13 @@ impl Ranges {
     /// Takes `size` bytes at a multiple of `alignment`, from the smallest free part that
     /// fits, at its lowest address. The order of calls alone decides the addresses.
     pub fn take(&mut self, size: usize, alignment: usize) -> Option<usize> {
-        let (start, whole, address) = self.by_size.range((size, 0)..).find_map(|&(whole, start)| {
-            let address = start.checked_next_multiple_of(alignment)?;
-            (address.checked_add(size)? <= start + whole).then_some((start, whole, address))
-        })?;
+        let (start, whole, address) =
+            self.by_size
+                .range((size, 0)..)
+                .find_map(|&(whole, start)| {
+                    let address = start.checked_next_multiple_of(alignment)?;
+                    (address.checked_add(size)? <= start + whole).then_some((start, whole, address))
+                })?;
         self.remove(start, whole);
         self.insert(start, address - start);
         self.insert(address + size, start + whole - (address + size));
@@ -37,7 +43,9 @@ impl Ranges {
         let Some((&start, &whole)) = self.by_address.range(..=address).next_back() else {
             return false;
         };
-        let Some(end) = address.checked_add(size) else { return false };
+        let Some(end) = address.checked_add(size) else {
+            return false;
+        };
         if end > start + whole {
             return false;
         }
@@ -83,7 +91,9 @@ mod tests {
     #[test]
     fn freed_neighbours_become_one_range_again() {
         let mut ranges = Ranges::new(0x1000, 0x4000);
-        let parts: Vec<_> = (0..4).map(|_| ranges.take(0x1000, 0x1000).expect("room")).collect();
+        let parts: Vec<_> = (0..4)
+            .map(|_| ranges.take(0x1000, 0x1000).expect("room"))
+            .collect();
         assert_eq!(parts, [0x1000, 0x2000, 0x3000, 0x4000]);
         assert_eq!(ranges.take(1, 1), None);
         for part in [parts[1], parts[3], parts[2], parts[0]] {

@@ -38,7 +38,11 @@ pub struct Registry<T> {
 
 impl<T> Registry<T> {
     pub fn new(kind: Kind) -> Self {
-        Self { kind, next: AtomicUsize::new(1), live: RwLock::default() }
+        Self {
+            kind,
+            next: AtomicUsize::new(1),
+            live: RwLock::default(),
+        }
     }
 
     /// Registers an object; `make` gets the handle that it will have.
@@ -47,7 +51,10 @@ impl<T> Registry<T> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let handle = ((self.kind as usize) << 40) | (number << 4);
         let object = Arc::new(make(handle));
-        self.live.write().expect("no panics").insert(handle, object.clone());
+        self.live
+            .write()
+            .expect("no panics")
+            .insert(handle, object.clone());
         (handle, object)
     }
 
@@ -56,11 +63,20 @@ impl<T> Registry<T> {
     }
 
     pub fn get(&self, handle: Handle) -> Result<Arc<T>, i32> {
-        self.live.read().expect("no panics").get(&handle).cloned().ok_or(INVALID_HANDLE)
+        self.live
+            .read()
+            .expect("no panics")
+            .get(&handle)
+            .cloned()
+            .ok_or(INVALID_HANDLE)
     }
 
     pub fn remove(&self, handle: Handle) -> Result<Arc<T>, i32> {
-        self.live.write().expect("no panics").remove(&handle).ok_or(INVALID_HANDLE)
+        self.live
+            .write()
+            .expect("no panics")
+            .remove(&handle)
+            .ok_or(INVALID_HANDLE)
     }
 
     /// Makes an object findable (again) under the handle that it was made with.
@@ -70,6 +86,11 @@ impl<T> Registry<T> {
 
     /// All live objects, for the rare walks over them.
     pub fn all(&self) -> Vec<Arc<T>> {
-        self.live.read().expect("no panics").values().cloned().collect()
+        self.live
+            .read()
+            .expect("no panics")
+            .values()
+            .cloned()
+            .collect()
     }
 }

@@ -7,8 +7,8 @@ use simcuda_common::code::{INVALID_VALUE, Outcome};
 use crate::arena::HOST_PAGE;
 use crate::driver::driver;
 use crate::graph::NodeKind;
-use crate::stream;
 use crate::ledger::{Kind, Ledger};
+use crate::stream;
 use crate::types::{DevicePtr, Handle};
 
 /// From this size on, zeroing drops pages instead of writing them: exact, and it costs
@@ -26,6 +26,7 @@ fn fill<const N: usize>(address: DevicePtr, value: [u8; N], count: usize) -> Out
     if address == 0 || !ledger.covers(address, size) {
         return Err(INVALID_VALUE);
     }
+    driver.known.learn(address, size);
     if value == [0; N] && size >= DROP_FROM && drop_pages(&ledger, address, size) {
         return Ok(());
     }
@@ -41,7 +42,12 @@ fn fill<const N: usize>(address: DevicePtr, value: [u8; N], count: usize) -> Out
     Ok(())
 }
 
-fn fill_async<const N: usize>(address: DevicePtr, value: [u8; N], count: usize, stream: Handle) -> Outcome {
+fn fill_async<const N: usize>(
+    address: DevicePtr,
+    value: [u8; N],
+    count: usize,
+    stream: Handle,
+) -> Outcome {
     fill(address, value, count)?;
     stream::record(driver()?, stream, || NodeKind::Memset);
     Ok(())
@@ -53,7 +59,9 @@ fn drop_pages(ledger: &Ledger, address: usize, size: usize) -> bool {
     let pages = address.next_multiple_of(HOST_PAGE)..end / HOST_PAGE * HOST_PAGE;
     let mut next = pages.start;
     while next < pages.end {
-        let Some(allocation) = ledger.at(next) else { return false };
+        let Some(allocation) = ledger.at(next) else {
+            return false;
+        };
         let advice = match allocation.kind {
             // Private memory reads as zero after this.
             Kind::Device | Kind::Pooled(_) | Kind::Managed => libc::MADV_DONTNEED,

@@ -29,7 +29,14 @@ impl Stream {
     /// The legacy default stream (1) and the per-thread one (2), which belong to
     /// whatever context is current.
     pub fn built_in(id: u64) -> Arc<Self> {
-        Arc::new(Self { id, context: 0, device: 0, priority: 0, flags: 0, capture: Mutex::default() })
+        Arc::new(Self {
+            id,
+            context: 0,
+            device: 0,
+            priority: 0,
+            flags: 0,
+            capture: Mutex::default(),
+        })
     }
 }
 
@@ -65,7 +72,9 @@ pub fn record(driver: &Driver, stream: Handle, kind: impl FnOnce() -> NodeKind) 
     if !Capture::any_active() {
         return;
     }
-    let Ok(stream) = driver.streams.get(stream) else { return };
+    let Ok(stream) = driver.streams.get(stream) else {
+        return;
+    };
     if let Some(capture) = stream.capture.lock().expect("no panics").as_ref() {
         capture.add(kind());
     }

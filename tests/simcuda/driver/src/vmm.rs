@@ -14,7 +14,9 @@ use crate::arena::{self, Backing, DEVICE_PAGE};
 use crate::driver::{Counters, Driver, driver};
 use crate::ledger::Kind;
 use crate::ranges::Ranges;
-use crate::types::{DevicePtr, Handle, LOCATION_DEVICE, MemAccessDesc, MemAllocationProp, MemLocation};
+use crate::types::{
+    DevicePtr, Handle, LOCATION_DEVICE, MemAccessDesc, MemAllocationProp, MemLocation,
+};
 
 /// Size of the (sparse) file; far more than is ever in use at a time.
 const FILE_BYTES: usize = 1 << 46;
@@ -29,7 +31,8 @@ impl PhysicalMemory {
     fn take(&mut self, size: usize) -> Result<(c_int, usize), c_int> {
         if self.file.is_none() {
             // SAFETY: the name is a C string; the new file belongs to this struct.
-            let file = unsafe { libc::memfd_create(c"simcuda-device-memory".as_ptr(), libc::MFD_CLOEXEC) };
+            let file =
+                unsafe { libc::memfd_create(c"simcuda-device-memory".as_ptr(), libc::MFD_CLOEXEC) };
             // SAFETY: `file` is the new file, or -1, which makes the call fail.
             if unsafe { libc::ftruncate(file, FILE_BYTES as libc::off_t) } != 0 {
                 return Err(OUT_OF_MEMORY);
@@ -43,7 +46,9 @@ impl PhysicalMemory {
 
     /// Drops the content and makes the range free.
     fn give_back(&mut self, offset: usize, size: usize) {
-        let Some((file, free)) = self.file.as_mut() else { return };
+        let Some((file, free)) = self.file.as_mut() else {
+            return;
+        };
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         // SAFETY: the range is this physical allocation's part of the file.
         unsafe { libc::fallocate(*file, mode, offset as libc::off_t, size as libc::off_t) };
@@ -66,24 +71,41 @@ pub struct Physical {
 impl Drop for Physical {
     fn drop(&mut self) {
         let Ok(driver) = driver() else { return };
-        driver.physical_memory.lock().expect("no panics").give_back(self.offset, self.size);
+        driver
+            .physical_memory
+            .lock()
+            .expect("no panics")
+            .give_back(self.offset, self.size);
         driver.devices[self.device].give_back(self.size);
         Counters::add(&driver.counters.frees);
-        log!("gave back {} B of physical memory of device {}", self.size, self.device);
+        log!(
+            "gave back {} B of physical memory of device {}",
+            self.size,
+            self.device
+        );
     }
 }
 
 fn create(driver: &Driver, size: usize, properties: MemAllocationProp) -> Result<Handle, c_int> {
-    if properties.location.kind != LOCATION_DEVICE || size == 0 || !size.is_multiple_of(DEVICE_PAGE) {
+    if properties.location.kind != LOCATION_DEVICE || size == 0 || !size.is_multiple_of(DEVICE_PAGE)
+    {
         return Err(INVALID_VALUE);
     }
     let device = driver.device(properties.location.id)?;
     if let Err(code) = device.take(size) {
-        log!("out of memory on device {}: {size} B asked, {} B free", properties.location.id, device.free());
+        log!(
+            "out of memory on device {}: {size} B asked, {} B free",
+            properties.location.id,
+            device.free()
+        );
         return Err(code);
     }
-    let (file, offset) =
-        driver.physical_memory.lock().expect("no panics").take(size).inspect_err(|_| device.give_back(size))?;
+    let (file, offset) = driver
+        .physical_memory
+        .lock()
+        .expect("no panics")
+        .take(size)
+        .inspect_err(|_| device.give_back(size))?;
     let (handle, _) = driver.physical.insert_with(|handle| Physical {
         handle,
         device: properties.location.id as usize,
@@ -93,16 +115,28 @@ fn create(driver: &Driver, size: usize, properties: MemAllocationProp) -> Result
         retained: Mutex::new(1),
     });
     Counters::add(&driver.counters.allocations);
-    log!("took {size} B of physical memory of device {} as {handle:#x}", properties.location.id);
+    log!(
+        "took {size} B of physical memory of device {} as {handle:#x}",
+        properties.location.id
+    );
     Ok(handle)
 }
 
 fn map(driver: &Driver, address: usize, size: usize, offset: usize, handle: Handle) -> Outcome {
     let physical = driver.physical.get(handle).map_err(|_| INVALID_VALUE)?;
-    let fits = offset.checked_add(size).is_some_and(|end| end <= physical.size);
-    let aligned = [address, size, offset].iter().all(|value| value.is_multiple_of(DEVICE_PAGE));
+    let fits = offset
+        .checked_add(size)
+        .is_some_and(|end| end <= physical.size);
+    let aligned = [address, size, offset]
+        .iter()
+        .all(|value| value.is_multiple_of(DEVICE_PAGE));
     let mut ledger = driver.ledger.write().expect("no panics");
-    if size == 0 || !fits || !aligned || !ledger.is_reserved(address, size) || ledger.overlaps(address, size) {
+    if size == 0
+        || !fits
+        || !aligned
+        || !ledger.is_reserved(address, size)
+        || ledger.overlaps(address, size)
+    {
         return Err(INVALID_VALUE);
     }
     // SAFETY: the range is reserved in the arena and nothing is mapped there, and the
@@ -121,7 +155,15 @@ fn map(driver: &Driver, address: usize, size: usize, offset: usize, handle: Hand
         return Err(OUT_OF_MEMORY);
     }
     let device = physical.device;
-    ledger.insert(address, size, Kind::Mapped { physical, accessible: false }, device);
+    ledger.insert(
+        address,
+        size,
+        Kind::Mapped {
+            physical,
+            accessible: false,
+        },
+        device,
+    );
     log!("mapped {handle:#x} at {address:#x}, {size} B");
     Ok(())
 }
@@ -129,11 +171,17 @@ fn map(driver: &Driver, address: usize, size: usize, offset: usize, handle: Hand
 fn unmap(driver: &Driver, address: usize, size: usize) -> Outcome {
     let mut ledger = driver.ledger.write().expect("no panics");
     let tiles = ledger.tiles(address, size).ok_or(INVALID_VALUE)?;
-    if !tiles.iter().all(|tile| matches!(tile.kind, Kind::Mapped { .. })) {
+    if !tiles
+        .iter()
+        .all(|tile| matches!(tile.kind, Kind::Mapped { .. }))
+    {
         return Err(INVALID_VALUE);
     }
     let starts: Vec<usize> = tiles.iter().map(|tile| tile.address).collect();
-    let removed: Vec<_> = starts.into_iter().filter_map(|start| ledger.remove(start)).collect();
+    let removed: Vec<_> = starts
+        .into_iter()
+        .filter_map(|start| ledger.remove(start))
+        .collect();
     arena::back(address, size, Backing::Nothing);
     // Physical memory that nothing else needs is given back here, after it is unmapped.
     drop(removed);
@@ -141,7 +189,13 @@ fn unmap(driver: &Driver, address: usize, size: usize) -> Outcome {
     Ok(())
 }
 
-fn set_access(driver: &Driver, address: usize, size: usize, descriptions: In<MemAccessDesc>, count: usize) -> Outcome {
+fn set_access(
+    driver: &Driver,
+    address: usize,
+    size: usize,
+    descriptions: In<MemAccessDesc>,
+    count: usize,
+) -> Outcome {
     const READ: c_int = 1;
     const READ_WRITE: c_int = 3;
     let mut flags = 0;
@@ -193,7 +247,9 @@ fn retain(driver: &Driver, address: usize) -> Result<Handle, c_int> {
     };
     let mut retained = physical.retained.lock().expect("no panics");
     *retained += 1;
-    driver.physical.restore(physical.handle, Arc::clone(physical));
+    driver
+        .physical
+        .restore(physical.handle, Arc::clone(physical));
     Ok(physical.handle)
 }
 

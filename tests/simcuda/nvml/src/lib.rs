@@ -114,17 +114,27 @@ fn initialise() -> Outcome {
 }
 
 fn machine() -> Result<&'static Machine, Code> {
-    MACHINE.get().ok_or(UNINITIALIZED)?.as_ref().map_err(|code| *code)
+    MACHINE
+        .get()
+        .ok_or(UNINITIALIZED)?
+        .as_ref()
+        .map_err(|code| *code)
 }
 
 fn device(handle: DeviceHandle) -> Result<&'static DeviceSettings, Code> {
     let index = handle.checked_sub(1).ok_or(INVALID_ARGUMENT)?;
-    machine()?.settings.devices.get(index).ok_or(INVALID_ARGUMENT)
+    machine()?
+        .settings
+        .devices
+        .get(index)
+        .ok_or(INVALID_ARGUMENT)
 }
 
 fn processes(handle: DeviceHandle) -> Result<Vec<ProcessUsage>, Code> {
     let index = device(handle)?.index;
-    Ok(machine()?.usage.map_or_else(Vec::new, |usage| usage.processes(index)))
+    Ok(machine()?
+        .usage
+        .map_or_else(Vec::new, |usage| usage.processes(index)))
 }
 
 /// Total, free and used bytes. Processes that do not share capacity (no
@@ -133,7 +143,11 @@ fn memory(handle: DeviceHandle) -> Result<Memory, Code> {
     let total = device(handle)?.memory;
     let sum: u64 = processes(handle)?.iter().map(|process| process.bytes).sum();
     let used = sum.min(total);
-    Ok(Memory { total, free: total - used, used })
+    Ok(Memory {
+        total,
+        free: total - used,
+        used,
+    })
 }
 
 /// Stores the list if there is room, and in any case its length.
@@ -150,7 +164,10 @@ fn store_processes<T>(
         return Err(INSUFFICIENT_SIZE);
     }
     for (index, process) in processes.into_iter().enumerate() {
-        store(Out::new(list.pointer().wrapping_add(index)), convert(process))?;
+        store(
+            Out::new(list.pointer().wrapping_add(index)),
+            convert(process),
+        )?;
     }
     Ok(())
 }
@@ -160,7 +177,12 @@ fn store<T>(place: Out<T>, value: T) -> Outcome {
 }
 
 fn handle_of(found: impl Fn(&DeviceSettings) -> bool, place: Out<DeviceHandle>) -> Outcome {
-    let index = machine()?.settings.devices.iter().position(found).ok_or(NOT_FOUND)?;
+    let index = machine()?
+        .settings
+        .devices
+        .iter()
+        .position(found)
+        .ok_or(NOT_FOUND)?;
     store(place, index + 1)
 }
 
@@ -180,8 +202,14 @@ fn pci_info(device: &DeviceSettings) -> PciInfo {
     };
     let text = bus_id(device);
     let legacy = &text[4..];
-    info.bus_id.iter_mut().zip(text.bytes()).for_each(|(place, byte)| *place = byte as c_char);
-    info.legacy_bus_id.iter_mut().zip(legacy.bytes()).for_each(|(place, byte)| *place = byte as c_char);
+    info.bus_id
+        .iter_mut()
+        .zip(text.bytes())
+        .for_each(|(place, byte)| *place = byte as c_char);
+    info.legacy_bus_id
+        .iter_mut()
+        .zip(legacy.bytes())
+        .for_each(|(place, byte)| *place = byte as c_char);
     info
 }
 
@@ -330,7 +358,12 @@ nvml_api! {
 
 /// Instance ids of a device that is not partitioned are all ones.
 fn whole_gpu(process: ProcessUsage) -> ProcessInfo {
-    ProcessInfo { pid: process.pid, used: process.bytes, gpu_instance: c_uint::MAX, compute_instance: c_uint::MAX }
+    ProcessInfo {
+        pid: process.pid,
+        used: process.bytes,
+        gpu_instance: c_uint::MAX,
+        compute_instance: c_uint::MAX,
+    }
 }
 
 #[unsafe(no_mangle)]

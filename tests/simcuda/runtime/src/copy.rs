@@ -30,22 +30,37 @@ fn copy(destination: usize, source: usize, size: usize, kind: c_int) -> Outcome 
     }
 }
 
-fn copy_async(destination: usize, source: usize, size: usize, kind: c_int, stream: Handle) -> Outcome {
+fn copy_async(
+    destination: usize,
+    source: usize,
+    size: usize,
+    kind: c_int,
+    stream: Handle,
+) -> Outcome {
     let driver = bound()?;
     if size == 0 {
         return Ok(());
     }
     match kind {
         HOST_TO_HOST | DEFAULT => driver.cuMemcpyAsync(destination, source, size, stream),
-        HOST_TO_DEVICE => driver.cuMemcpyHtoDAsync(destination, source as *const c_void, size, stream),
-        DEVICE_TO_HOST => driver.cuMemcpyDtoHAsync(destination as *mut c_void, source, size, stream),
+        HOST_TO_DEVICE => {
+            driver.cuMemcpyHtoDAsync(destination, source as *const c_void, size, stream)
+        }
+        DEVICE_TO_HOST => {
+            driver.cuMemcpyDtoHAsync(destination as *mut c_void, source, size, stream)
+        }
         DEVICE_TO_DEVICE => driver.cuMemcpyDtoDAsync(destination, source, size, stream),
         _ => Err(INVALID_VALUE),
     }
 }
 
 /// A description in which the addresses say what memory they are.
-fn rectangle(destination: (usize, usize), source: (usize, usize), width: usize, height: usize) -> Memcpy2D {
+fn rectangle(
+    destination: (usize, usize),
+    source: (usize, usize),
+    width: usize,
+    height: usize,
+) -> Memcpy2D {
     Memcpy2D {
         src_x: 0,
         src_y: 0,

@@ -207,7 +207,13 @@ fn look_up(get: GetProcAddress, name: &str) -> Option<*const c_void> {
     let mut status = 0;
     // SAFETY: the signature is that of cuGetProcAddress_v2; the places live during the call.
     unsafe {
-        get(c_name.as_ptr(), Out::new(&raw mut address), RUNTIME_VERSION, 0, Out::new(&raw mut status));
+        get(
+            c_name.as_ptr(),
+            Out::new(&raw mut address),
+            RUNTIME_VERSION,
+            0,
+            Out::new(&raw mut status),
+        );
     }
     (!address.is_null()).then_some(address)
 }
@@ -217,11 +223,17 @@ fn start() -> Result<Driver, c_int> {
     // SAFETY: dlopen and dlsym get C strings.
     let symbol = |name: &std::ffi::CStr| unsafe {
         let library = libc::dlopen(c"libcuda.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-        if library.is_null() { std::ptr::null_mut() } else { libc::dlsym(library, name.as_ptr()) }
+        if library.is_null() {
+            std::ptr::null_mut()
+        } else {
+            libc::dlsym(library, name.as_ptr())
+        }
     };
     let (get, hook_port) = (symbol(c"cuGetProcAddress_v2"), symbol(c"simcuda_hook_port"));
     if get.is_null() || hook_port.is_null() {
-        eprintln!("simcuda: the simulated libcuda.so.1 is not the one that is found; start with tests/simcuda/run");
+        eprintln!(
+            "simcuda: the simulated libcuda.so.1 is not the one that is found; start with tests/simcuda/run"
+        );
         return Err(INSUFFICIENT_DRIVER);
     }
     // SAFETY: the driver exports these two names as functions of these types.
@@ -237,7 +249,13 @@ fn start() -> Result<Driver, c_int> {
         eprintln!("simcuda: the simulated driver has no {missing}");
         INSUFFICIENT_DRIVER
     })?;
-    driver.cuInit(0).map_err(|code| if code == NO_DEVICE { code } else { NOT_INITIALIZED })?;
+    driver.cuInit(0).map_err(|code| {
+        if code == NO_DEVICE {
+            code
+        } else {
+            NOT_INITIALIZED
+        }
+    })?;
     Ok(driver)
 }
 
@@ -248,7 +266,13 @@ pub fn driver() -> Result<&'static Driver, c_int> {
 }
 
 /// What `cudaGetDriverEntryPoint` asks: a driver function by name and version.
-pub fn entry_point(name: *const c_char, address: Out<*const c_void>, version: c_int, flags: c_ulonglong, status: Out<c_int>) -> Result<(), c_int> {
+pub fn entry_point(
+    name: *const c_char,
+    address: Out<*const c_void>,
+    version: c_int,
+    flags: c_ulonglong,
+    status: Out<c_int>,
+) -> Result<(), c_int> {
     driver()?;
     let get = GET_PROC_ADDRESS.get().ok_or(NOT_INITIALIZED)?;
     // SAFETY: the arguments are the C caller's and mean the same to the driver.

@@ -58,8 +58,12 @@ struct Pending {
 }
 
 const NO_DIM: Dim3 = Dim3 { x: 0, y: 0, z: 0 };
-const NO_CONFIGURATION: CallConfiguration =
-    CallConfiguration { grid: NO_DIM, block: NO_DIM, shared: 0, stream: 0 };
+const NO_CONFIGURATION: CallConfiguration = CallConfiguration {
+    grid: NO_DIM,
+    block: NO_DIM,
+    shared: 0,
+    stream: 0,
+};
 
 thread_local! {
     static CALLS: Pending = const {
@@ -68,11 +72,23 @@ thread_local! {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: Handle) -> c_uint {
+pub extern "C" fn __cudaPushCallConfiguration(
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: Handle,
+) -> c_uint {
     CALLS.with(|calls| {
         let depth = calls.depth.get();
-        let Some(place) = calls.configurations.get(depth) else { return 1 };
-        place.set(CallConfiguration { grid, block, shared, stream });
+        let Some(place) = calls.configurations.get(depth) else {
+            return 1;
+        };
+        place.set(CallConfiguration {
+            grid,
+            block,
+            shared,
+            stream,
+        });
         calls.depth.set(depth + 1);
         0
     })
@@ -102,7 +118,14 @@ pub extern "C" fn __cudaPopCallConfiguration(
     }
 }
 
-fn launch(function: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, stream: Handle) -> Outcome {
+fn launch(
+    function: Handle,
+    grid: Dim3,
+    block: Dim3,
+    args: *mut *mut c_void,
+    shared: usize,
+    stream: Handle,
+) -> Outcome {
     if function == 0 {
         return Err(INVALID_VALUE);
     }

@@ -20,7 +20,11 @@ mod stream;
 mod symbols;
 
 /// `CUDART_VERSION` of the ABI that is built.
-pub const RUNTIME_VERSION: i32 = if cfg!(feature = "cuda13") { 13020 } else { 12080 };
+pub const RUNTIME_VERSION: i32 = if cfg!(feature = "cuda13") {
+    13020
+} else {
+    12080
+};
 
 /// Defines functions of the runtime API; see [`simcuda_common::api_functions`].
 macro_rules! runtime_api {

@@ -20,7 +20,8 @@ pub struct PointerAttributes {
     reserved: [u64; 8],
 }
 
-const _: () = assert!(size_of::<PointerAttributes>() == if cfg!(feature = "cuda13") { 88 } else { 24 });
+const _: () =
+    assert!(size_of::<PointerAttributes>() == if cfg!(feature = "cuda13") { 88 } else { 24 });
 
 /// `cudaIpcMemHandle_t` and `cudaIpcEventHandle_t`, passed by value.
 #[repr(C)]
@@ -41,8 +42,11 @@ fn attributes(address: usize) -> Result<PointerAttributes, c_int> {
     // CU_POINTER_ATTRIBUTE_MEMORY_TYPE, IS_MANAGED, DEVICE_ORDINAL
     const WANTED: [c_int; 3] = [2, 8, 9];
     let (mut memory_type, mut is_managed, mut device) = (0_u32, 0_u8, 0_i32);
-    let places: [*mut c_void; 3] =
-        [(&raw mut memory_type).cast(), (&raw mut is_managed).cast(), (&raw mut device).cast()];
+    let places: [*mut c_void; 3] = [
+        (&raw mut memory_type).cast(),
+        (&raw mut is_managed).cast(),
+        (&raw mut device).cast(),
+    ];
     bound()?.cuPointerGetAttributes(
         WANTED.len() as c_uint,
         array(&WANTED),
@@ -57,7 +61,11 @@ fn attributes(address: usize) -> Result<PointerAttributes, c_int> {
     };
     Ok(PointerAttributes {
         kind,
-        device: if kind == UNREGISTERED { INVALID_DEVICE_ID } else { device },
+        device: if kind == UNREGISTERED {
+            INVALID_DEVICE_ID
+        } else {
+            device
+        },
         device_pointer: if kind == UNREGISTERED { 0 } else { address },
         host_pointer: if kind == DEVICE { 0 } else { address },
         #[cfg(feature = "cuda13")]

@@ -80,7 +80,8 @@ fn properties(device: c_int) -> Result<DeviceProp, c_int> {
     let driver = driver()?;
     let mut result = DeviceProp { bytes: [0; SIZE] };
     let bytes = &mut result.bytes;
-    let mut put = |offset: usize, value: &[u8]| bytes[offset..offset + value.len()].copy_from_slice(value);
+    let mut put =
+        |offset: usize, value: &[u8]| bytes[offset..offset + value.len()].copy_from_slice(value);
 
     let mut name: [c_char; NAME] = [0; NAME];
     driver.cuDeviceGetName(name.as_mut_ptr(), NAME as c_int, device)?;
@@ -93,7 +94,11 @@ fn properties(device: c_int) -> Result<DeviceProp, c_int> {
     put(TOTAL_GLOBAL_MEM, &total.to_ne_bytes());
 
     for &(cuda12, cuda13, width, attribute) in FIELDS {
-        let place = if cfg!(feature = "cuda13") { cuda13 } else { Some(cuda12) };
+        let place = if cfg!(feature = "cuda13") {
+            cuda13
+        } else {
+            Some(cuda12)
+        };
         let Some(offset) = place else { continue };
         let mut value = 0;
         driver.cuDeviceGetAttribute(Out::new(&raw mut value), attribute, device)?;

@@ -21,7 +21,10 @@ static PRIMARY: [AtomicUsize; MAX_DEVICES] = [const { AtomicUsize::new(0) }; MAX
 
 /// The primary context of a device, retained once for the life of the process.
 pub fn primary_context(driver: &Driver, device: c_int) -> Result<Handle, c_int> {
-    let slot = usize::try_from(device).ok().and_then(|index| PRIMARY.get(index)).ok_or(INVALID_DEVICE)?;
+    let slot = usize::try_from(device)
+        .ok()
+        .and_then(|index| PRIMARY.get(index))
+        .ok_or(INVALID_DEVICE)?;
     match slot.load(Ordering::Acquire) {
         0 => {
             let mut context = 0;
@@ -50,7 +53,10 @@ pub fn current_device() -> Result<c_int, c_int> {
     if context == 0 {
         return Ok(DEVICE.get());
     }
-    match PRIMARY.iter().position(|primary| primary.load(Ordering::Acquire) == context) {
+    match PRIMARY
+        .iter()
+        .position(|primary| primary.load(Ordering::Acquire) == context)
+    {
         Some(device) => Ok(device as c_int),
         None => {
             let mut device = 0;

@@ -20,7 +20,9 @@ static VARIABLES: Mutex<Option<HashMap<usize, Variable>>> = Mutex::new(None);
 
 fn with_variable<R>(symbol: *const c_void, f: impl FnOnce(&mut Variable) -> R) -> Result<R, c_int> {
     let mut variables = VARIABLES.lock().expect("no panics");
-    let variable = variables.as_mut().and_then(|map| map.get_mut(&(symbol as usize)));
+    let variable = variables
+        .as_mut()
+        .and_then(|map| map.get_mut(&(symbol as usize)));
     variable.map(f).ok_or(INVALID_SYMBOL)
 }
 
@@ -28,7 +30,9 @@ fn with_variable<R>(symbol: *const c_void, f: impl FnOnce(&mut Variable) -> R) -
 pub fn address(symbol: *const c_void) -> Result<usize, c_int> {
     with_variable(symbol, |variable| {
         let words = variable.size.div_ceil(8).max(1);
-        let room = variable.room.get_or_insert_with(|| vec![0; words].into_boxed_slice());
+        let room = variable
+            .room
+            .get_or_insert_with(|| vec![0; words].into_boxed_slice());
         room.as_mut_ptr() as usize
     })
 }
@@ -85,7 +89,9 @@ pub extern "C" fn __cudaRegisterVar(
 ) {
     let mut variables = VARIABLES.lock().expect("no panics");
     let variable = Variable { size, room: None };
-    variables.get_or_insert_default().insert(host as usize, variable);
+    variables
+        .get_or_insert_default()
+        .insert(host as usize, variable);
 }
 
 #[unsafe(no_mangle)]
