@@ -11,7 +11,6 @@ use simcuda_common::types::{
     CaptureId, Device, DevicePtr, Handle, LaunchConfig, MemAccessDesc, MemPoolProps, Memcpy2D, Uuid,
 };
 
-use crate::RUNTIME_VERSION;
 
 pub type StreamCallback = Option<unsafe extern "C" fn(Handle, c_int, *mut c_void)>;
 pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -176,6 +175,11 @@ driver_functions! {
     fn cuProfilerStop();
 }
 
+/// The version of the driver's interface that the table above declares. CUDA 13 gives other
+/// signatures to some of these names (`cuCtxSynchronize` takes a context there), so both runtimes
+/// ask for what they call.
+const INTERFACE_VERSION: c_int = 12080;
+
 type GetProcAddress =
     unsafe extern "C" fn(*const c_char, Out<*const c_void>, c_int, u64, Out<c_int>) -> c_int;
 
@@ -210,7 +214,7 @@ fn look_up(get: GetProcAddress, name: &str) -> Option<*const c_void> {
         get(
             c_name.as_ptr(),
             Out::new(&raw mut address),
-            RUNTIME_VERSION,
+            INTERFACE_VERSION,
             0,
             Out::new(&raw mut status),
         );
