@@ -223,6 +223,49 @@ fn compare_stacks(report: &Value, truth: &BTreeMap<u64, Truth>, wrong: &mut Vec<
     compared
 }
 
+/// Programs that use memory in an uncommon way, with what they need.
+fn special(torch: &str) -> Vec<(&'static str, Setup)> {
+    let setup = || Setup::new(torch);
+    let options = "PYTORCH_CUDA_ALLOC_CONF";
+    vec![
+        (
+            "expandable",
+            setup().env(options, "expandable_segments:True"),
+        ),
+        ("two_devices", setup().device("--devices", "2")),
+        ("graphs", setup()),
+        ("out_of_memory", setup().device("--mem", "1G")),
+    ]
+}
+
+fn special_programs(test: &str, torch: &str) {
+    if let Some(reason) = missing(&tool()) {
+        skip(test, &reason);
+        return;
+    }
+    let mut failures = Vec::new();
+    for (name, setup) in special(torch) {
+        let script = root().join(format!("tests/programs/special/{name}.py"));
+        for from_start in [false, true] {
+            let (report, truth) = trace(&script, &setup, from_start);
+            let mut wrong = compare(&report, &truth, from_start);
+            let devices = report["devices"].as_array().unwrap();
+            let about = |needle: &str| report["log"].to_string().contains(needle);
+            match name {
+                "two_devices" if devices.len() != 2 => wrong.push("not two devices".into()),
+                "out_of_memory" if !about("out of memory") => {
+                    wrong.push(format!("no failure in the log: {}", report["log"]));
+                }
+                _ => {}
+            }
+            if !wrong.is_empty() {
+                failures.push(format!("{name}, {from_start}: {}", wrong.join("; ")));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
 fn all_scripts(test: &str, torch: &str, from_start: bool) {
     if let Some(reason) = missing(&tool()) {
         skip(test, &reason);
@@ -267,4 +310,14 @@ fn from_the_start_survivors_are_pytorchs_on_the_newest_torch() {
 #[test]
 fn from_the_start_survivors_are_pytorchs_on_an_older_torch() {
     all_scripts("survivors_from_the_start", TORCHES[1], true);
+}
+
+#[test]
+fn uncommon_allocations_are_exact_on_the_newest_torch() {
+    special_programs("uncommon_allocations", TORCHES[0]);
+}
+
+#[test]
+fn uncommon_allocations_are_exact_on_an_older_torch() {
+    special_programs("uncommon_allocations", TORCHES[1]);
 }
