@@ -10,12 +10,17 @@ use crate::{
     view::SiteId,
 };
 
+/// Changes of a site's floor from which on it is looked at for growth: fewer stairs are no rhythm.
+const MOVING: usize = 3;
+
 /// The blocks and sites of one layer of one device.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub ledger: Ledger,
     sites: Vec<Site>,
     by_stack: FxHashMap<StackId, u32>,
+    /// Sites whose floor changed at least [`MOVING`] times.
+    moving: Vec<u32>,
     /// Sites whose stack is not fully defined yet.
     unresolved: Vec<u32>,
     resolved_at: u64,
@@ -53,6 +58,10 @@ impl Book {
         }
         let site = &mut self.sites[index as usize];
         site.alloc(size, step, time);
+        if !site.moving && site.floor.changes() >= MOVING {
+            site.moving = true;
+            self.moving.push(index);
+        }
         if let Some(traits) = site.traits {
             self.optimizer_ran |= traits.optimizer;
             if traits.backward {
@@ -121,6 +130,11 @@ impl Book {
 
     pub fn sites(&self) -> &[Site] {
         &self.sites
+    }
+
+    /// The sites whose floor changed more than a start explains.
+    pub fn moving(&self) -> impl Iterator<Item = &Site> {
+        self.moving.iter().map(|index| &self.sites[*index as usize])
     }
 
     /// The site that `block` belongs to.
