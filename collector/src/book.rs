@@ -26,6 +26,8 @@ pub(crate) struct Book {
     resolved_at: u64,
     /// Live bytes of sites that autograd threads fill.
     backward_bytes: Bytes,
+    /// Bytes that autograd threads were given since this was last cleared.
+    pub gradients: Bytes,
     /// An optimizer allocated since this was last cleared.
     pub optimizer_ran: bool,
     /// Counts changes, so that a view knows what it can keep.
@@ -66,6 +68,7 @@ impl Book {
             self.optimizer_ran |= traits.optimizer;
             if traits.backward {
                 self.backward_bytes += size;
+                self.gradients += size;
             }
         }
         old

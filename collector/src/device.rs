@@ -38,6 +38,8 @@ pub(crate) struct Device {
     pub floor: FloorSeries,
     /// What existed before the attach and is still there, by step.
     pub baseline_history: FloorHistory,
+    /// Bytes that autograd threads were given in a step, by step.
+    pub gradient_history: FloorHistory,
     /// Driver bytes beside the framework's segments, by step.
     pub beside_history: FloorHistory,
     /// What the driver says the process uses beyond the framework's cache, by step.
@@ -82,6 +84,7 @@ impl Device {
             check: LedgerCheck::default(),
             floor: FloorSeries::default(),
             baseline_history: FloorHistory::new(0),
+            gradient_history: FloorHistory::new(0),
             beside_history: FloorHistory::new(0),
             outside_history: FloorHistory::new(0),
             memory: None,
@@ -248,6 +251,12 @@ impl Device {
             self.floor.end_step(next, time, self.totals);
             let baseline = self.baseline().max(0) as u64;
             self.baseline_history.enter(next, 0, baseline);
+            let book = match self.tensor_layer {
+                true => &mut self.tensor,
+                false => &mut self.driver,
+            };
+            let gradients = std::mem::take(&mut book.gradients);
+            self.gradient_history.enter(next, 0, gradients);
             let beside = self.driver.bytes_beside_segments();
             self.beside_history.enter(next, 0, beside);
             if let Some(outside) = self.outside() {
@@ -262,6 +271,7 @@ impl Device {
         self.driver.renumber(&map);
         self.floor.renumber(map);
         self.baseline_history.renumber(map);
+        self.gradient_history.renumber(map);
         self.beside_history.renumber(map);
         self.outside_history.renumber(map);
         self.unusable_cache.last_step = map(self.unusable_cache.last_step);

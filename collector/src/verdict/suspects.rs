@@ -1,6 +1,6 @@
 //! Which sites keep ever more, and which of those are known to stop.
 
-use vramscope_events::{Bytes, StackId};
+use vramscope_events::Bytes;
 
 use super::pattern::{Behaviour, Pattern, pattern};
 use crate::{
@@ -12,6 +12,8 @@ use crate::{
 
 /// Stairs from which on neither their distance nor their size must be even to be believed.
 const MANY_RISES: usize = 8;
+/// Stairs below which nothing is believed: the first may have been cut by the attach.
+const FEW_RISES: usize = 4;
 /// Distances of rises that differ by less than this factor are one rhythm.
 const SAME_RHYTHM: f64 = 1.4;
 /// State of an optimizer that it creates when it first sees a gradient, in parameters: Adam with
@@ -31,7 +33,8 @@ impl Suspect<'_> {
     /// Whether its growth went on for long enough to be called a leak.
     fn decided(&self, now: u32, alarms: &Alarms) -> bool {
         let pattern = &self.pattern;
-        let believed = pattern.rises.len() >= MANY_RISES || (pattern.regular && pattern.even);
+        let even = pattern.rises.len() >= FEW_RISES && pattern.regular && pattern.even;
+        let believed = pattern.rises.len() >= MANY_RISES || even;
         believed && pattern.span(now) >= f64::from(alarms.steps_to_decide)
     }
 
@@ -43,7 +46,7 @@ impl Suspect<'_> {
 
     /// Made on a thread without Python frames of its own.
     pub fn follows(&self) -> bool {
-        self.site.is_backward() || self.site.stack == StackId::EMPTY
+        self.site.is_backward()
     }
 
     fn same_rhythm(&self, other: &Suspect<'_>) -> bool {
@@ -100,12 +103,13 @@ impl<'a> Suspects<'a> {
                 Behaviour::Still => {}
             }
         }
-        let (lazy, mut accumulating) = split_lazy_state(accumulating, device);
+        let (lazy, mut accumulating) = split_lazy_state(accumulating, device, now);
         suspects.lazy_state = lazy;
-        if replaces_older(&accumulating, &device.baseline_history, now) {
-            suspects.replaced = true;
-            suspects.bounded.append(&mut accumulating);
-            return suspects;
+        for grown in [&mut accumulating, &mut suspects.slowing] {
+            if replaces_older(grown, &device.baseline_history, now) {
+                suspects.replaced = true;
+                suspects.bounded.append(grown);
+            }
         }
         let (mut leaking, rest): (Vec<_>, Vec<_>) = accumulating
             .into_iter()
@@ -125,20 +129,16 @@ impl<'a> Suspects<'a> {
 }
 
 /// State that an optimizer creates when it first sees a gradient rises in stairs while layers are
-/// thawed one by one. It is bounded by the parameters; a leak of state is not, and leaves other
-/// blocks behind (the parameters it belongs to).
+/// thawed one by one. Unlike a leak of state,
+/// - it is bounded by the parameters,
+/// - no other blocks are left behind with it (the parameters it belongs to),
+/// - gradients come with it: `backward()` is given more memory after each stair. Where it is not,
+///   an even rhythm means that state is made again for the same parameters.
 fn split_lazy_state<'a>(
     accumulating: Vec<Suspect<'a>>,
     device: &Device,
+    now: u32,
 ) -> (Vec<Suspect<'a>>, Vec<Suspect<'a>>) {
-    let optimizer: Bytes = accumulating
-        .iter()
-        .filter(|suspect| suspect.site.is_optimizer())
-        .map(|suspect| suspect.held().1)
-        .sum();
-    let floor = device.floor.points().last().map_or(0, |point| point.floor);
-    let rest = floor.saturating_sub(optimizer);
-    let fits = optimizer as f64 <= STATE_PER_PARAMETER * rest as f64;
     let (state, others): (Vec<_>, Vec<_>) = accumulating
         .into_iter()
         .partition(|suspect| suspect.site.is_optimizer());
@@ -146,7 +146,14 @@ fn split_lazy_state<'a>(
         let joined = |other: &Suspect<'_>| !other.follows() && other.same_rhythm(state);
         others.iter().any(joined)
     });
-    if state.is_empty() || !fits || !alone {
+    let again = state.iter().any(|state| {
+        let pattern = &state.pattern;
+        pattern.rises.len() >= FEW_RISES && pattern.regular && pattern.even
+    });
+    let lazy = alone
+        && state_fits(&state, device)
+        && (!again || gradients_came_along(&state, device, now));
+    if state.is_empty() || !lazy {
         let mut all = others;
         all.extend(state);
         return (Vec::new(), all);
@@ -159,6 +166,35 @@ fn split_lazy_state<'a>(
     (lazy, others)
 }
 
+/// Whether everything else alive is enough to be the parameters of so much state.
+fn state_fits(state: &[Suspect<'_>], device: &Device) -> bool {
+    let held: Bytes = state.iter().map(|suspect| suspect.held().1).sum();
+    let floor = device.floor.points().last().map_or(0, |point| point.floor);
+    held as f64 <= STATE_PER_PARAMETER * floor.saturating_sub(held) as f64
+}
+
+/// Whether `backward()` was given more memory a step as the state grew: at least half of what the
+/// gradients of its parameters need.
+fn gradients_came_along(state: &[Suspect<'_>], device: &Device, now: u32) -> bool {
+    let gradients = device.gradient_history.recorded();
+    let since = state.iter().map(|s| s.pattern.since() + 1).min();
+    // Before the first point, the stacks of the autograd threads were not known yet.
+    let (Some(since), Some(known)) = (since, gradients.first()) else {
+        return false;
+    };
+    let since = since.max(known.step);
+    let last = now.saturating_sub(1);
+    let eighth = (last - since.min(last)) / 8;
+    let most = |steps: std::ops::RangeInclusive<u32>| {
+        let given = steps.map(|step| floor_at(gradients, step) as f64);
+        given.fold(0.0, f64::max)
+    };
+    let before = most(since..=since + eighth);
+    let after = most(last - eighth..=last);
+    let grown: f64 = state.iter().map(|s| s.grown(since + eighth, now)).sum();
+    after - before >= 0.5 * grown / STATE_PER_PARAMETER
+}
+
 /// Whether blocks from before the attach are freed as fast as new ones are kept: a container that
 /// was full at the attach turns over unseen.
 fn replaces_older(accumulating: &[Suspect<'_>], baseline: &FloorHistory, now: u32) -> bool {
@@ -166,8 +202,13 @@ fn replaces_older(accumulating: &[Suspect<'_>], baseline: &FloorHistory, now: u3
         return false;
     };
     let last = now.saturating_sub(1);
-    let middle = since + (last.saturating_sub(since)) / 2;
-    let width = (last - middle) / PARTS;
+    // What slows down has made most of its growth early.
+    let slowing = accumulating
+        .iter()
+        .all(|s| s.pattern.behaviour == Behaviour::Slowing);
+    let span = last.saturating_sub(since);
+    let middle = if slowing { since } else { since + span / 2 };
+    let width = (last - middle.min(last)) / PARTS;
     if width == 0 {
         return false;
     }
@@ -177,9 +218,9 @@ fn replaces_older(accumulating: &[Suspect<'_>], baseline: &FloorHistory, now: u3
     let even = grown / f64::from(PARTS);
     let falls = (0..PARTS)
         .map(|part| middle + part * width)
-        .filter(|from| at(*from) - at(from + width) >= 0.5 * even)
+        .filter(|from| at(*from) - at(from + width) >= 0.25 * even)
         .count();
-    grown > 0.0 && at(middle) - at(last) >= 0.5 * grown && falls as u32 >= PARTS - 2
+    grown > 0.0 && at(middle) - at(last) >= 0.5 * grown && falls as u32 > PARTS / 2
 }
 
 /// Sites of the driver's book that keep ever more beside the framework's cache.
