@@ -10,17 +10,24 @@ use crate::{
     view::SiteId,
 };
 
+/// Changes of a site's floor from which on it is looked at for growth: fewer stairs are no rhythm.
+const MOVING: usize = 3;
+
 /// The blocks and sites of one layer of one device.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     pub ledger: Ledger,
     sites: Vec<Site>,
     by_stack: FxHashMap<StackId, u32>,
+    /// Sites whose floor changed at least [`MOVING`] times.
+    moving: Vec<u32>,
     /// Sites whose stack is not fully defined yet.
     unresolved: Vec<u32>,
     resolved_at: u64,
     /// Live bytes of sites that autograd threads fill.
     backward_bytes: Bytes,
+    /// Bytes that autograd threads were given since this was last cleared.
+    pub gradients: Bytes,
     /// An optimizer allocated since this was last cleared.
     pub optimizer_ran: bool,
     /// Counts changes, so that a view knows what it can keep.
@@ -53,10 +60,15 @@ impl Book {
         }
         let site = &mut self.sites[index as usize];
         site.alloc(size, step, time);
+        if !site.moving && site.floor.changes() >= MOVING {
+            site.moving = true;
+            self.moving.push(index);
+        }
         if let Some(traits) = site.traits {
             self.optimizer_ran |= traits.optimizer;
             if traits.backward {
                 self.backward_bytes += size;
+                self.gradients += size;
             }
         }
         old
@@ -121,6 +133,11 @@ impl Book {
 
     pub fn sites(&self) -> &[Site] {
         &self.sites
+    }
+
+    /// The sites whose floor changed more than a start explains.
+    pub fn moving(&self) -> impl Iterator<Item = &Site> {
+        self.moving.iter().map(|index| &self.sites[*index as usize])
     }
 
     /// The site that `block` belongs to.

@@ -16,8 +16,10 @@ use crate::{
     snapshot::{BookSnapshot, Names},
     source::SourceCache,
     stacks::Stacks,
+    verdict::{self, Circumstances},
     view::{
-        DeviceView, LogLevel, LostView, ProbeView, ProcessInfo, ProcessView, Series, SiteId, View,
+        Class, DeviceView, LogLevel, LostView, ProbeView, ProcessInfo, ProcessView, Series, SiteId,
+        View,
     },
 };
 
@@ -38,6 +40,10 @@ pub struct Collector {
     log: Log,
     snapshots: FxHashMap<(Pid, DeviceId), [BookSnapshot; 2]>,
 }
+
+/// Steps between verdicts while no one looks, so that the log tells when it changed. A verdict is
+/// about finished steps only: what is freed at a program's end changes nothing.
+const VERDICT_EVERY: u32 = 8;
 
 /// A block that was allocated since the attach and not freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,12 +161,14 @@ impl Collector {
         let time = record.time;
         match &record.event {
             Event::Alloc(alloc) => {
-                process.tick(time);
-                process.alloc(alloc, time, &mut self.site_ids);
+                if process.alloc(alloc, time, &mut self.site_ids) {
+                    self.step_ended(index, time);
+                }
             }
             Event::Free(free) => {
-                process.tick(time);
-                process.free(free, time);
+                if process.free(free, time) {
+                    self.step_ended(index, time);
+                }
             }
             Event::StepMark(mark) => self.mark(index, mark, time),
             event @ (Event::Frame { .. } | Event::Stack { .. }) => self.define(event),
@@ -171,11 +179,61 @@ impl Collector {
     fn mark(&mut self, index: usize, mark: &StepMark, time: Time) {
         let process = &mut self.processes[index];
         let before = process.steps.source();
-        process.mark(mark, time, &self.stacks);
+        let marked = process.mark(mark, time, &self.stacks);
         let view = process.steps.view(time);
         if before != view.source {
             let text = format!("steps are counted by {}", source_words(view.source));
             self.note(index, time, LogLevel::Info, text);
+        }
+        if marked.step_ended || marked.renumbered {
+            self.step_ended(index, time);
+        }
+    }
+
+    #[inline]
+    fn step_ended(&mut self, index: usize, time: Time) {
+        let process = &self.processes[index];
+        if process.steps.now().is_multiple_of(VERDICT_EVERY) {
+            self.judge(index, time);
+        }
+    }
+
+    /// Makes the verdicts on a process's devices, at the end of a step.
+    #[cold]
+    fn judge(&mut self, index: usize, time: Time) {
+        let process = &mut self.processes[index];
+        process.judged_at = Some(process.steps.now());
+        let (stacks, sources) = (&mut self.stacks, &mut self.sources);
+        let (info, user_code) = (&process.info, &self.config.user_code);
+        let circumstances = Circumstances {
+            now: process.steps.now(),
+            source: process.steps.source(),
+            rate: process.steps.view(time).rate,
+            alarms: &self.config.alarms,
+            lost: self.lost.values().any(|count| *count > 0),
+        };
+        let before: Vec<_> = process
+            .devices
+            .iter()
+            .map(|device| device.verdict.as_ref().map(|verdict| verdict.class))
+            .collect();
+        for device in &mut process.devices {
+            device.resolve(stacks);
+            let mut name_of = |stack| stacks.named(stack, info, user_code, sources).0;
+            device.verdict = verdict::judge(device, &circumstances, &mut name_of);
+        }
+        for (position, before) in before.into_iter().enumerate() {
+            let device = &self.processes[index].devices[position];
+            if let Some(verdict) = &device.verdict
+                && Some(verdict.class) != before
+            {
+                let level = match verdict.class {
+                    Class::Leak | Class::OutsideFramework => LogLevel::Warning,
+                    _ => LogLevel::Info,
+                };
+                let text = format!("GPU {}: {}", device.id, verdict.summary);
+                self.note(index, time, level, text);
+            }
         }
     }
 
@@ -236,6 +294,12 @@ impl Collector {
 
     /// Everything known at `now`.
     pub fn view(&mut self, now: Time) -> View {
+        for index in 0..self.processes.len() {
+            let steps = &self.processes[index].steps;
+            if !steps.is_provisional() && self.processes[index].judged_at != Some(steps.now()) {
+                self.judge(index, now);
+            }
+        }
         let mut by_cause: Vec<_> = self.lost.iter().map(|(cause, n)| (*cause, *n)).collect();
         by_cause.sort();
         let mut names = Names {

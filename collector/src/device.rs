@@ -5,6 +5,7 @@ use vramscope_events::{Address, Alloc, Bytes, DeviceId, Free, Layer, OutOfMemory
 use crate::{
     book::{Book, SiteIds},
     floor::FloorSeries,
+    site::FloorHistory,
     stacks::Stacks,
     steps::Renumber,
     view::{LedgerCheck, MarkKind, SeriesMark, Verdict},
@@ -35,6 +36,14 @@ pub(crate) struct Device {
     pub peak: Bytes,
     pub check: LedgerCheck,
     pub floor: FloorSeries,
+    /// What existed before the attach and is still there, by step.
+    pub baseline_history: FloorHistory,
+    /// Bytes that autograd threads were given in a step, by step.
+    pub gradient_history: FloorHistory,
+    /// Driver bytes beside the framework's segments, by step.
+    pub beside_history: FloorHistory,
+    /// What the driver says the process uses beyond the framework's cache, by step.
+    pub outside_history: FloorHistory,
     pub memory: Option<DeviceMemory>,
     pub marks: Vec<SeriesMark>,
     pub out_of_memory: Option<OutOfMemory>,
@@ -74,6 +83,10 @@ impl Device {
             peak: 0,
             check: LedgerCheck::default(),
             floor: FloorSeries::default(),
+            baseline_history: FloorHistory::new(0),
+            gradient_history: FloorHistory::new(0),
+            beside_history: FloorHistory::new(0),
+            outside_history: FloorHistory::new(0),
             memory: None,
             marks: Vec::new(),
             out_of_memory: None,
@@ -236,14 +249,31 @@ impl Device {
     pub fn end_step(&mut self, next: u32, time: Time) {
         if self.seen {
             self.floor.end_step(next, time, self.totals);
+            let baseline = self.baseline().max(0) as u64;
+            self.baseline_history.enter(next, 0, baseline);
+            let book = match self.tensor_layer {
+                true => &mut self.tensor,
+                false => &mut self.driver,
+            };
+            let gradients = std::mem::take(&mut book.gradients);
+            self.gradient_history.enter(next, 0, gradients);
+            let beside = self.driver.bytes_beside_segments();
+            self.beside_history.enter(next, 0, beside);
+            if let Some(outside) = self.outside() {
+                self.outside_history.enter(next, 0, outside);
+            }
         }
     }
 
-    pub fn renumber(&mut self, renumber: Renumber) {
+    pub fn renumber(&mut self, renumber: &Renumber) {
         let map = |step| renumber.apply(step);
         self.tensor.renumber(&map);
         self.driver.renumber(&map);
         self.floor.renumber(map);
+        self.baseline_history.renumber(map);
+        self.gradient_history.renumber(map);
+        self.beside_history.renumber(map);
+        self.outside_history.renumber(map);
         self.unusable_cache.last_step = map(self.unusable_cache.last_step);
     }
 

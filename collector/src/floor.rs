@@ -86,6 +86,8 @@ impl FloorSeries {
     /// Renumbers the steps; `map` must not change their order.
     pub fn renumber(&mut self, map: impl Fn(u32) -> u32) {
         self.current.step = u64::from(map(self.current.step as u32));
+        // The new steps may be longer than what a point had to cover.
+        self.width = 1;
         self.merge_slots(map);
         // The running step may have swallowed finished ones.
         while let Some(last) = self.points.last().copied()
@@ -101,11 +103,6 @@ impl FloorSeries {
     /// Finished steps, oldest first.
     pub fn points(&self) -> &[Point] {
         &self.points
-    }
-
-    /// Steps to a point.
-    pub fn width(&self) -> u32 {
-        self.width
     }
 
     /// Finished steps and the running one.

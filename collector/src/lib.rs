@@ -34,8 +34,10 @@ mod site;
 mod snapshot;
 mod source;
 mod stacks;
+mod stats;
 mod steps;
 mod usercode;
+mod verdict;
 pub mod view;
 
 pub use collector::{Collector, Survivor};

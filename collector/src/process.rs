@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use vramscope_events::{Alloc, DeviceId, Free, Layer, OutOfMemory, StepMark, StepMarkKind, Time};
+use vramscope_events::{
+    Alloc, DeviceId, Free, Layer, OutOfMemory, StackId, StepMark, StepMarkKind, Time,
+};
 
 use crate::{
     book::{Book, SiteIds},
@@ -22,6 +24,8 @@ pub(crate) struct Process {
     pub devices: Vec<Device>,
     /// Page-locked host memory: no device, no verdict.
     pub host: Book,
+    /// The running step at the last verdict.
+    pub judged_at: Option<u32>,
 }
 
 impl Process {
@@ -32,6 +36,7 @@ impl Process {
             steps: Steps::new(options),
             devices: Vec::new(),
             host: Book::default(),
+            judged_at: None,
         }
     }
 
@@ -47,27 +52,34 @@ impl Process {
         &mut self.devices[index]
     }
 
+    /// Whether a step ended.
     #[inline]
-    pub fn alloc(&mut self, alloc: &Alloc, time: Time, ids: &mut SiteIds) {
-        let at = (self.steps.now(), time);
+    pub fn alloc(&mut self, alloc: &Alloc, time: Time, ids: &mut SiteIds) -> bool {
         if alloc.layer == Layer::Host {
+            let at = (self.steps.now(), time);
             self.host
                 .alloc(alloc.address, alloc.size, alloc.stack, at, ids);
-            return;
+            return false;
         }
+        let beats = alloc.layer == Layer::Tensor || !self.device(alloc.device).tensor_layer;
+        let ended = self.observe(beats.then_some(alloc.stack), time);
+        let at = (self.steps.now(), time);
         self.device(alloc.device).alloc(alloc, at, ids);
+        ended
     }
 
+    /// Whether a step ended.
     #[inline]
-    pub fn free(&mut self, free: &Free, time: Time) {
-        let at = (self.steps.now(), time);
+    pub fn free(&mut self, free: &Free, time: Time) -> bool {
         if free.layer == Layer::Host {
-            self.host.free(free.address, at.0, at.1);
-            return;
+            self.host.free(free.address, self.steps.now(), time);
+            return false;
         }
+        let ended = self.observe(None, time);
+        let at = (self.steps.now(), time);
         if let Some(device) = free.device {
             self.device(device).free(free, at);
-            return;
+            return ended;
         }
         // The driver does not say which device: addresses are unique over all of them.
         for device in &mut self.devices {
@@ -77,9 +89,24 @@ impl Process {
             };
             if book.ledger.contains(free.address) {
                 device.free(free, at);
-                return;
+                break;
             }
         }
+        ended
+    }
+
+    #[inline]
+    fn observe(&mut self, allocated: Option<StackId>, time: Time) -> bool {
+        let Some(change) = self.steps.observe(allocated, time) else {
+            return false;
+        };
+        if change.began {
+            self.end_step(time);
+        }
+        if let Some(renumber) = change.renumber {
+            self.renumber(&renumber);
+        }
+        !self.steps.is_provisional()
     }
 
     /// Counts a mark; gives back the new numbering, where one came of it, and whether a step
@@ -87,7 +114,7 @@ impl Process {
     pub fn mark(&mut self, mark: &StepMark, time: Time, stacks: &Stacks) -> Marked {
         let mut marked = Marked::default();
         if let Some(renumber) = self.steps.prefer(mark.kind) {
-            self.renumber(renumber);
+            self.renumber(&renumber);
             marked.renumbered = true;
         }
         let seen = self.mark_seen(mark, stacks);
@@ -98,7 +125,7 @@ impl Process {
         if mark.kind == StepMarkKind::Backward
             && let Some(renumber) = self.steps.fold()
         {
-            self.renumber(renumber);
+            self.renumber(&renumber);
             marked.renumbered = true;
         }
         marked
@@ -120,16 +147,6 @@ impl Process {
         seen
     }
 
-    /// Looks at the clock where nothing better marks steps; whether a step ended.
-    #[inline]
-    pub fn tick(&mut self, time: Time) -> bool {
-        let ended = self.steps.tick(time);
-        if ended {
-            self.end_step(time);
-        }
-        ended
-    }
-
     fn end_step(&mut self, time: Time) {
         let next = self.steps.now();
         for device in &mut self.devices {
@@ -137,8 +154,9 @@ impl Process {
         }
     }
 
-    fn renumber(&mut self, renumber: Renumber) {
+    fn renumber(&mut self, renumber: &Renumber) {
         self.host.renumber(&|step| renumber.apply(step));
+        self.judged_at = None;
         for device in &mut self.devices {
             device.renumber(renumber);
         }

@@ -17,7 +17,7 @@ pub(crate) type NamedStack = Arc<[Arc<FrameView>]>;
 /// What the shape of a stack says about its allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StackTraits {
-    /// Made on an autograd thread for a `backward()` call.
+    /// Made on an autograd thread for a `backward()` call, as far as one can tell.
     pub backward: bool,
     /// Made by an optimizer's own code.
     pub optimizer: bool,
@@ -54,7 +54,11 @@ impl Stacks {
     /// What the stack's shape says; `None` while it or one of its frames is undefined.
     pub fn traits(&self, id: StackId) -> Option<StackTraits> {
         if id == StackId::EMPTY {
-            return Some(StackTraits::default());
+            // A thread without Python frames: most are autograd's.
+            return Some(StackTraits {
+                backward: true,
+                optimizer: false,
+            });
         }
         let mut traits = StackTraits::default();
         for (index, frame) in self.stacks.get(&id)?.iter().enumerate() {

@@ -130,18 +130,6 @@ impl Generations {
     pub fn oldest(&self) -> Option<Time> {
         self.spans.first().map(|span| span.born)
     }
-
-    /// Generations, blocks and bytes of the survivors born in `from` or later.
-    pub fn born_since(&self, from: u32) -> (u32, u64, Bytes) {
-        let recent = self.spans.iter().rev().take_while(|span| span.last >= from);
-        recent.fold((0, 0, 0), |(generations, blocks, bytes), span| {
-            (
-                generations + span.generations,
-                blocks + u64::from(span.blocks),
-                bytes + span.bytes,
-            )
-        })
-    }
 }
 
 fn merge(spans: &[Span]) -> Span {
@@ -176,7 +164,6 @@ mod tests {
         assert!(generations.spans.len() <= MAX_SPANS);
         let bytes: u64 = generations.spans().map(|span| span.bytes).sum();
         assert_eq!(bytes, 512 * 100_000);
-        assert_eq!(generations.born_since(99_990).0, 10);
     }
 
     #[test]

@@ -114,6 +114,8 @@ impl FloorHistory {
     /// Renumbers the steps; `map` must not change their order.
     pub fn renumber(&mut self, map: impl Fn(u32) -> u32) {
         self.step = map(self.step);
+        // The new steps may be longer than what a point had to cover.
+        self.width = 1;
         self.merge(map);
     }
 
@@ -122,9 +124,20 @@ impl FloorHistory {
         self.width
     }
 
+    /// Number of changes of the floor that are kept.
+    #[inline]
+    pub fn changes(&self) -> usize {
+        self.points.len()
+    }
+
     /// Whether the floor ever left zero in a finished step.
     pub fn is_flat_zero(&self) -> bool {
         self.points.is_empty()
+    }
+
+    /// The change points of the finished steps as far as they are entered.
+    pub fn recorded(&self) -> &[FloorPoint] {
+        &self.points
     }
 
     /// The floor of all steps before `now`, given what is alive: change points, oldest first.

@@ -21,6 +21,8 @@ pub(crate) struct Site {
     pub stack: StackId,
     /// `None` until the stack is defined.
     pub traits: Option<StackTraits>,
+    /// Its floor changed often enough to be looked at for growth.
+    pub moving: bool,
     pub live_bytes: Bytes,
     pub live_blocks: u64,
     /// Of the live bytes, those in segments of the framework's allocator (driver book only).
@@ -45,6 +47,7 @@ impl Site {
             id,
             stack,
             traits: None,
+            moving: false,
             live_bytes: 0,
             live_blocks: 0,
             segment_bytes: 0,

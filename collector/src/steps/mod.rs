@@ -4,17 +4,19 @@
 //! allocations, seconds. The step number never falls; when a better source turns up, or several
 //! marks turn out to be one step, everything counted so far is renumbered ([`Renumber`]).
 
+mod heartbeat;
 mod marks;
 
 use std::collections::VecDeque;
 
-use vramscope_events::{StepMarkKind, Time};
+use vramscope_events::{StackId, StepMarkKind, Time};
 
 use crate::{
     config::StepOptions,
     view::{StepSource, StepsView},
 };
 
+use heartbeat::{Beat, Heartbeat};
 pub(crate) use marks::MarkSeen;
 use marks::Marks;
 
@@ -22,29 +24,43 @@ use marks::Marks;
 const RATE_WINDOW: usize = 32;
 /// The step of last resort, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
+/// How long a rhythm is waited for before seconds are counted, in nanoseconds.
+const PATIENCE: u64 = 10 * SECOND;
 /// Marks between two looks for a cycle.
 const LOOK_EVERY: u32 = 4;
 
 /// A new numbering of the steps so far. Keeps their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Renumber {
     /// All become step 0: they were counted by a worse source.
     Collapse,
     /// The steps after `from` were single marks; `every` of them make up a step, and step
     /// `from + first` was the first that began one.
     Fold { from: u32, every: u32, first: u32 },
+    /// The steps were single allocations; these were the first of their step.
+    Beats(Vec<u32>),
 }
 
 impl Renumber {
-    pub fn apply(self, step: u32) -> u32 {
+    pub fn apply(&self, step: u32) -> u32 {
         match self {
             Renumber::Collapse => 0,
-            Renumber::Fold { from, every, first } => match step.checked_sub(from) {
+            Renumber::Fold { from, every, first } => match step.checked_sub(*from) {
                 None => step,
                 Some(since) => from + (since + every - first) / every,
             },
+            Renumber::Beats(beats) => beats.partition_point(|beat| *beat <= step) as u32,
         }
     }
+}
+
+/// What an event or a mark did to the numbering, in the order in which it must be followed.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    /// Whether a step began: devices end the one before.
+    pub began: bool,
+    /// How to renumber what was counted so far.
+    pub renumber: Option<Renumber>,
 }
 
 /// Tells steps apart in one process.
@@ -53,6 +69,9 @@ pub(crate) struct Steps {
     options: StepOptions,
     source: StepSource,
     now: u32,
+    /// Every allocation is a step for the time being, until the rhythm is known.
+    provisional: bool,
+    heartbeat: Heartbeat,
     marks: Marks,
     marks_per_step: u32,
     /// Marks since the one that began the running step.
@@ -73,6 +92,8 @@ impl Steps {
             options,
             source: StepSource::None,
             now: 0,
+            provisional: options.heartbeat,
+            heartbeat: Heartbeat::default(),
             marks: Marks::default(),
             marks_per_step: 1,
             phase: 0,
@@ -89,6 +110,11 @@ impl Steps {
         self.now
     }
 
+    /// Whether the steps so far are not worth being told.
+    pub fn is_provisional(&self) -> bool {
+        self.provisional
+    }
+
     pub fn source(&self) -> StepSource {
         self.source
     }
@@ -103,6 +129,7 @@ impl Steps {
             (StepMarkKind::Backward, _) => StepSource::Backward,
         };
         self.source = better;
+        self.provisional = false;
         self.marks.clear();
         self.marks_per_step = 1;
         self.phase = 0;
@@ -171,24 +198,81 @@ impl Steps {
         Some(renumber)
     }
 
-    /// Looks at the clock while nothing better marks steps; whether a step begins.
+    /// Looks at the clock, and at the stack of an allocation, while nothing better marks steps.
     #[inline]
-    pub fn tick(&mut self, time: Time) -> bool {
+    pub fn observe(&mut self, allocated: Option<StackId>, time: Time) -> Option<Change> {
         match self.source {
-            StepSource::None | StepSource::Time => {}
-            _ => return false,
+            StepSource::User | StepSource::Backward => None,
+            _ => self.observe_rhythm(allocated, time),
         }
-        let Some(second) = self.second else {
-            self.second = Some(time);
-            return false;
+    }
+
+    fn observe_rhythm(&mut self, allocated: Option<StackId>, time: Time) -> Option<Change> {
+        let mut change = Change::default();
+        let beat = match allocated {
+            Some(stack) if self.options.heartbeat => self.heartbeat.allocated(stack),
+            _ => Beat::Nothing,
         };
-        let passed = time.0.saturating_sub(second.0) / SECOND;
-        if passed == 0 {
+        if self.provisional && allocated.is_some() {
+            self.now += 1;
+            change.began = true;
+        }
+        match beat {
+            Beat::Step => {
+                self.begin(self.now + 1, time);
+                change.began = true;
+            }
+            Beat::Found(beats) => {
+                let renumber = if self.provisional {
+                    // Steps were counted from 1, positions from 0.
+                    Renumber::Beats(beats.into_iter().map(|at| at + 1).collect())
+                } else {
+                    Renumber::Collapse
+                };
+                self.now = renumber.apply(self.now);
+                self.source = StepSource::Heartbeat;
+                self.provisional = false;
+                self.began.clear();
+                change.renumber = Some(renumber);
+            }
+            Beat::Lost => {
+                change.renumber = self.give_up_rhythm();
+                self.source = StepSource::Time;
+                self.second = Some(time);
+            }
+            Beat::Nothing => {}
+        }
+        if self.source != StepSource::Heartbeat && self.clock(time, &mut change) {
+            change.began = true;
+        }
+        (change.began || change.renumber.is_some()).then_some(change)
+    }
+
+    /// Ends the provisional numbering by allocations.
+    fn give_up_rhythm(&mut self) -> Option<Renumber> {
+        std::mem::take(&mut self.provisional).then(|| {
+            self.now = 0;
+            Renumber::Collapse
+        })
+    }
+
+    /// Counts seconds; whether one has passed.
+    fn clock(&mut self, time: Time, change: &mut Change) -> bool {
+        let second = *self.second.get_or_insert(time);
+        let passed = time.0.saturating_sub(second.0);
+        if self.provisional {
+            if passed < PATIENCE {
+                return false;
+            }
+            change.renumber = self.give_up_rhythm();
+        }
+        let seconds = passed / SECOND;
+        if seconds == 0 {
             return false;
         }
         self.source = StepSource::Time;
-        self.second = Some(Time(second.0 + passed * SECOND));
-        self.begin(self.now.saturating_add(passed as u32), time);
+        self.second = Some(Time(second.0 + seconds * SECOND));
+        self.begin(self.now.saturating_add(seconds as u32), time);
         true
     }
 
@@ -215,8 +299,9 @@ impl Steps {
     }
 
     pub fn view(&self, now: Time) -> StepsView {
+        let told = if self.provisional { 0 } else { self.now };
         StepsView {
-            count: u64::from(self.now),
+            count: u64::from(told),
             source: self.source,
             rate: match self.source {
                 StepSource::Time => 1.0,
@@ -290,15 +375,30 @@ mod tests {
     #[test]
     fn the_clock_is_the_last_resort_and_gives_way() {
         let mut steps = Steps::new(StepOptions::default());
-        assert!(!steps.tick(Time(5 * SECOND)));
-        assert!(steps.tick(Time(9 * SECOND)));
-        assert_eq!((steps.now(), steps.source()), (4, StepSource::Time));
-        assert_eq!(
-            steps.prefer(StepMarkKind::Backward),
-            Some(Renumber::Collapse)
-        );
-        assert!(steps.mark(StepMarkKind::Backward, mark(1), Time(10 * SECOND)));
+        assert!(steps.observe(None, Time(5 * SECOND)).is_none());
+        assert!(steps.observe(None, Time(9 * SECOND)).is_none());
+        let change = steps.observe(None, Time(16 * SECOND)).unwrap();
+        assert_eq!(change.renumber, Some(Renumber::Collapse));
+        assert_eq!((steps.now(), steps.source()), (11, StepSource::Time));
+        let kind = StepMarkKind::Backward;
+        assert_eq!(steps.prefer(kind), Some(Renumber::Collapse));
+        assert!(steps.mark(kind, mark(1), Time(17 * SECOND)));
         assert_eq!(steps.now(), 1);
-        assert!(!steps.tick(Time(99 * SECOND)));
+        assert!(steps.observe(None, Time(99 * SECOND)).is_none());
+    }
+
+    #[test]
+    fn passes_before_the_rhythm_was_found_are_counted_too() {
+        let mut steps = Steps::new(StepOptions::default());
+        let mut renumbered = 0;
+        for i in 0..200u32 {
+            for stack in 0..5 {
+                let time = Time(u64::from(i * 5 + stack) * 1000);
+                let change = steps.observe(Some(StackId(stack)), time);
+                renumbered += u32::from(change.is_some_and(|change| change.renumber.is_some()));
+            }
+        }
+        assert_eq!((steps.now(), renumbered), (200, 1));
+        assert_eq!(steps.source(), StepSource::Heartbeat);
     }
 }
