@@ -6,4 +6,9 @@
 
 #![deny(unsafe_code)]
 
+pub mod escape;
+#[cfg(any(test, feature = "fixture"))]
+#[doc(hidden)]
+pub mod fixture;
+pub mod grouping;
 pub mod view;
