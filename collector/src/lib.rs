@@ -11,4 +11,5 @@ pub mod escape;
 #[doc(hidden)]
 pub mod fixture;
 pub mod grouping;
+pub mod report;
 pub mod view;
