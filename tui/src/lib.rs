@@ -2,7 +2,14 @@
 
 #![deny(unsafe_code)]
 
+mod error;
+mod feed;
+mod input;
 mod keys;
+mod layout;
+mod paint;
 mod table;
+mod terminal;
 mod text;
 mod theme;
+mod tree;

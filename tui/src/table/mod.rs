@@ -202,6 +202,11 @@ impl Table {
             .map(|&index| &self.sites[index as usize])
     }
 
+    /// Indices of the sites that pass the filter.
+    pub fn kept(&self) -> impl Iterator<Item = u32> + '_ {
+        self.members.iter().copied()
+    }
+
     /// Makes the rows for `sites`.
     pub fn refresh(&mut self, sites: &Arc<[SiteView]>, query: &Query, mark: Option<&Mark>) {
         let regrouped = query.grouping != self.query.grouping;
