@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(age(478.0), "8.0 min");
         assert_eq!(age(59.4), "59 s");
         assert_eq!(rate(3.1).as_deref(), Some("3.1/s"));
-        assert_eq!(rate(0.08).as_deref(), Some("12 s a step"));
+        assert_eq!(rate(1.0 / 12.0).as_deref(), Some("12 s a step"));
         assert_eq!(rate(0.0), None);
     }
 
@@ -232,7 +232,7 @@ mod tests {
         for (share, shown) in [
             (0.0, "0 %"),
             (0.001, "<1 %"),
-            (0.925, "93 %"),
+            (0.9252, "93 %"),
             (0.999, ">99 %"),
             (1.0, "100 %"),
             (f64::NAN, "? %"),

@@ -1,0 +1,459 @@
+//! The report as text for a terminal or a log.
+
+use super::{
+    Options,
+    headline::{self, Headline},
+    layout::{Color, Tone, left, right, wrap},
+    notes, paths, table, units,
+};
+use crate::{
+    escape, grouping,
+    view::{Backend, DeviceView, ProbeState, ProcessView, SiteView, View},
+};
+
+/// How the text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns to fit into, [`table::LEAST_WIDTH`] at least.
+    pub width: usize,
+    /// Whether to colour.
+    pub color: Color,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Layout {
+            width: 80,
+            color: Color::Never,
+        }
+    }
+}
+
+/// The whole report: the gravest verdict first, a table of processes where there are several, then
+/// each device that needs attention (or the first, if none does) with its sites and the stack of
+/// the first culprit, then what is missing.
+pub fn report(view: &View, options: Options, layout: Layout) -> String {
+    let mut out = Writer {
+        layout: Layout {
+            width: layout.width.max(table::LEAST_WIDTH),
+            ..layout
+        },
+        text: String::new(),
+    };
+    let all = headline::by_gravity(view);
+    match all.first() {
+        None => {
+            out.headline(&headline::nothing_seen(view), None);
+            for process in &view.processes {
+                out.blank();
+                out.process(view, process);
+            }
+        }
+        Some((process, device)) => {
+            let whose = (all.len() > 1).then(|| whose(process, device));
+            out.headline(&headline::of_device(process, device), whose);
+            if all.len() > 1 {
+                out.overview(view);
+            }
+            for (index, (process, device)) in all.iter().enumerate() {
+                if index == 0 || headline::needs_attention(device) {
+                    out.blank();
+                    out.process(view, process);
+                    out.device(view, process, device, options);
+                }
+            }
+        }
+    }
+    out.blank();
+    out.session(view);
+    out.text
+}
+
+/// `rank 2 (pid 5202), device 0`.
+pub(super) fn whose(process: &ProcessView, device: &DeviceView) -> String {
+    let pid = process.info.pid;
+    match process.info.rank {
+        Some(rank) => format!("rank {rank} (pid {pid}), device {}", device.device),
+        None => format!("pid {pid}, device {}", device.device),
+    }
+}
+
+/// Where a view's events come from, in words.
+pub(super) fn backend_word(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Ebpf => "eBPF",
+        Backend::Injection => "injection",
+        Backend::Recording => "recording",
+    }
+}
+
+struct Writer {
+    layout: Layout,
+    text: String,
+}
+
+impl Writer {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.line("");
+    }
+
+    /// A label in a column of its own, the rest wrapped beside it.
+    fn labelled(&mut self, label: &str, text: &str) {
+        const COLUMN: usize = 10;
+        let lines = wrap(text, self.layout.width - COLUMN, 0);
+        for (index, line) in lines.iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            self.line(&format!("{}{line}", left(label, COLUMN)));
+        }
+    }
+
+    fn headline(&mut self, headline: &Headline, whose: Option<String>) {
+        let color = self.layout.color;
+        let width = self.layout.width;
+        let whose = whose.map(|whose| format!("{whose}: ")).unwrap_or_default();
+        let first = format!("{}  {whose}{}", headline.word, headline.facts);
+        for (index, line) in wrap(&first, width, 4).into_iter().enumerate() {
+            match line.strip_prefix(headline.word) {
+                // `wrap` keeps one space of two.
+                Some(rest) if index == 0 => {
+                    let word = color.paint(headline.tone, headline.word);
+                    self.line(&format!("{word} {rest}"));
+                }
+                _ => self.line(&line),
+            }
+        }
+        if let Some(culprit) = &headline.culprit {
+            let share = headline.share.as_deref().unwrap_or_default();
+            let room = width.saturating_sub(escape::width(share) + 2);
+            if room >= escape::width(culprit).min(36) {
+                let culprit = color.paint(Tone::Strong, &escape::line(culprit, room));
+                self.line(&format!("{culprit}  {share}"));
+            } else {
+                self.line(&color.paint(Tone::Strong, &escape::line(culprit, width)));
+                self.line(&format!("    {}", escape::line(share, width - 4)));
+            }
+        }
+        if !headline.advice.is_empty() {
+            for line in wrap(&format!("-> {}", headline.advice), width, 3) {
+                self.line(&line);
+            }
+        }
+    }
+
+    /// One line a device of every process.
+    fn overview(&mut self, view: &View) {
+        self.blank();
+        let head = [
+            "RANK",
+            "PID",
+            "DEV",
+            "ALLOCATED",
+            "RESERVED",
+            "GROWTH",
+            "VERDICT",
+        ];
+        let mut rows = vec![head.map(str::to_owned)];
+        for process in &view.processes {
+            for device in &process.devices {
+                let verdict = device.verdict.as_ref();
+                let word = verdict.map_or("no verdict yet", |v| headline::class_word(v.class));
+                rows.push([
+                    process
+                        .info
+                        .rank
+                        .map_or("-".into(), |rank| rank.to_string()),
+                    process.info.pid.to_string(),
+                    device.device.to_string(),
+                    units::bytes(device.allocated),
+                    units::bytes(device.reserved),
+                    verdict.map_or("-".into(), |v| units::growth(v.growth_bytes_per_step)),
+                    word.into(),
+                ]);
+            }
+        }
+        let widths: [usize; 7] = std::array::from_fn(|column| {
+            let cells = rows.iter().map(|row| escape::width(&row[column]));
+            cells.max().unwrap_or(0)
+        });
+        for row in rows {
+            let cells: Vec<String> = row[..6]
+                .iter()
+                .zip(widths)
+                .map(|(cell, width)| right(cell, width))
+                .collect();
+            let gap = if self.layout.width < 80 { " " } else { "  " };
+            self.line(&format!("{}{gap}{}", cells.join(gap), row[6]));
+        }
+    }
+
+    fn process(&mut self, view: &View, process: &ProcessView) {
+        let info = &process.info;
+        let rank = info.rank.map(|rank| format!(", rank {rank}"));
+        let versions = [("Python", &info.python), ("PyTorch", &info.torch)].map(
+            |(name, version)| match version {
+                Some(version) => format!("{name} {}", escape::line(version, 20)),
+                None => format!("{name} unknown"),
+            },
+        );
+        let command = escape::line(&info.command, self.layout.width.max(40) - 20);
+        let pid = info.pid;
+        self.labelled(
+            "process",
+            &format!("{pid}, {command}{}", rank.unwrap_or_default()),
+        );
+        let backend = backend_word(view.backend);
+        let time = units::duration(view.now.seconds_since(view.started));
+        let versions = versions.join(", ");
+        self.labelled("", &format!("{versions}; seen for {time} by {backend}"));
+        self.labelled("steps", &headline::steps_words(process));
+    }
+
+    fn device(
+        &mut self,
+        view: &View,
+        process: &ProcessView,
+        device: &DeviceView,
+        options: Options,
+    ) {
+        self.memory(device);
+        self.verdict(device);
+        self.sites(view, process, device, options);
+        self.culprit(process, device);
+        let notes = notes::of_device(process, device);
+        if !notes.is_empty() {
+            self.blank();
+            self.line("Not known:");
+            self.bullets(&notes);
+        }
+    }
+
+    fn memory(&mut self, device: &DeviceView) {
+        let label = format!("device {}", device.device);
+        let mut text = format!(
+            "allocated {} (peak {}, before the attach {}), reserved {}",
+            units::bytes(device.allocated),
+            units::bytes(device.peak_allocated),
+            units::bytes(device.baseline),
+            units::bytes(device.reserved),
+        );
+        let more = [
+            ("beyond PyTorch", device.outside),
+            ("free", device.free),
+            ("capacity", device.capacity),
+        ];
+        for (name, bytes) in more {
+            if let Some(bytes) = bytes {
+                text.push_str(&format!(", {name} {}", units::bytes(bytes)));
+            }
+        }
+        self.labelled(&label, &text);
+        if !device.buckets.is_empty() {
+            let shares: Vec<String> = (device.buckets.iter())
+                .map(|bucket| {
+                    let name = escape::line(&bucket.name, 40);
+                    format!("{name} {}", units::bytes(bucket.bytes))
+                })
+                .collect();
+            self.labelled("shares", &shares.join("; "));
+        }
+    }
+
+    fn verdict(&mut self, device: &DeviceView) {
+        let Some(verdict) = &device.verdict else {
+            return;
+        };
+        let mut why = Vec::new();
+        if !headline::opens_with_summary(verdict.class) {
+            why.push(escape::line(&verdict.summary, 400));
+        }
+        why.extend(verdict.evidence.iter().map(|fact| escape::line(fact, 400)));
+        if let Some(oom) = &verdict.out_of_memory {
+            let steps = headline::steps(oom.steps);
+            let soonest = headline::steps(oom.steps_interval.low);
+            let latest = match oom.steps_interval.high.is_finite() {
+                true => format!("{soonest} to {}", headline::steps(oom.steps_interval.high)),
+                false => format!("{soonest} at the soonest"),
+            };
+            why.push(format!("out of memory in about {steps} steps ({latest})"));
+        }
+        if !why.is_empty() {
+            self.blank();
+            self.line("Why:");
+            self.bullets(&why);
+        }
+    }
+
+    fn bullets(&mut self, texts: &[String]) {
+        for text in texts {
+            for line in wrap(&format!("- {text}"), self.layout.width - 2, 2) {
+                self.line(&format!("  {line}"));
+            }
+        }
+    }
+
+    fn sites(&mut self, view: &View, process: &ProcessView, device: &DeviceView, options: Options) {
+        let groups = grouping::group(&device.sites, options.grouping);
+        let (holding, idle): (Vec<SiteView>, Vec<SiteView>) =
+            groups.into_iter().partition(|site| site.live_blocks > 0);
+        let shown = options.top.unwrap_or(usize::MAX).min(holding.len());
+        self.blank();
+        let word = table::grouping_word(options.grouping);
+        if holding.is_empty() {
+            self.line("No allocation made since the attach is still there.");
+        } else {
+            let title = format!(
+                "Survivors by {word}, fastest growing first (GROWTH a step; GENS: different steps \
+                 of birth)"
+            );
+            for line in wrap(&title, self.layout.width, 2) {
+                self.line(&line);
+            }
+            let first = holding[0].growth_bytes_per_step > 0.0;
+            let lines = table::lines(
+                &holding[..shown],
+                process,
+                options.grouping,
+                view.now,
+                self.layout.width,
+            );
+            for (index, line) in lines.iter().enumerate() {
+                let tone = match index {
+                    0 => Tone::Faint,
+                    1 if first => Tone::Strong,
+                    _ => Tone::Plain,
+                };
+                self.line(&self.layout.color.paint(tone, line));
+            }
+        }
+        let rest: u64 = holding[shown..].iter().map(|site| site.live_bytes).sum();
+        let mut more = Vec::new();
+        if shown < holding.len() {
+            let number = units::count((holding.len() - shown) as u64);
+            more.push(format!("{number} more hold {}", units::bytes(rest)));
+        }
+        if !idle.is_empty() {
+            let number = units::count(idle.len() as u64);
+            more.push(format!("{number} more hold nothing now"));
+        }
+        if !more.is_empty() {
+            self.line(
+                &self
+                    .layout
+                    .color
+                    .paint(Tone::Faint, &format!("({})", more.join("; "))),
+            );
+        }
+        if device.driver_live_bytes > 0 {
+            let parts = driver_parts(device);
+            let total = units::bytes(device.driver_live_bytes);
+            let text = format!("{total} taken since the attach, holding the blocks above: {parts}");
+            self.blank();
+            self.labelled("driver", &text);
+        }
+    }
+
+    /// The stack of the line that explains most, outermost call first, as Python prints it.
+    fn culprit(&mut self, process: &ProcessView, device: &DeviceView) {
+        let lines = headline::culprit_lines(device);
+        let Some(line) = lines.first() else {
+            return;
+        };
+        let site = line.site;
+        if site.stack.is_empty() {
+            return;
+        }
+        let width = self.layout.width;
+        let words = headline::site_words(site, process, width - 24);
+        self.blank();
+        let which = match line.stacks {
+            0 | 1 => String::new(),
+            stacks => format!(" (fastest growing of {stacks} stacks)"),
+        };
+        for line in wrap(&format!("Calls that lead to {words}{which}"), width, 2) {
+            self.line(&line);
+        }
+        let cells: Vec<(String, String)> = (site.stack.iter())
+            .map(|frame| {
+                let place = paths::place(frame, &process.info, width / 2);
+                (place, escape::line(&frame.function, width))
+            })
+            .collect();
+        let column = cells.iter().map(|(place, _)| escape::width(place)).max();
+        let column = column.unwrap_or(0);
+        for (index, (frame, (place, function))) in site.stack.iter().zip(&cells).enumerate().rev() {
+            let own = site.user_frame == Some(index);
+            let mark = if own { "> " } else { "  " };
+            let function = escape::line(function, width.saturating_sub(column + 4));
+            let line = format!("{mark}{}  {function}", left(place, column));
+            let tone = match (own, frame.user) {
+                (true, _) => Tone::Strong,
+                (false, true) => Tone::Plain,
+                (false, false) => Tone::Faint,
+            };
+            self.line(&self.layout.color.paint(tone, line.trim_end()));
+            let Some(source) = frame.source.as_ref().filter(|_| frame.user) else {
+                continue;
+            };
+            let source = escape::line(source, width - 6);
+            self.line(&format!("      {source}"));
+            if own {
+                let carets = "^".repeat(escape::width(&source));
+                self.line(&format!(
+                    "      {}",
+                    self.layout.color.paint(Tone::Bad, &carets)
+                ));
+            }
+        }
+    }
+
+    /// Losses and probes.
+    fn session(&mut self, view: &View) {
+        self.line("Session:");
+        let mut lines = notes::of_view(view);
+        for probe in &view.probes {
+            if probe.state == ProbeState::Attached {
+                let name = escape::line(&probe.name, 80);
+                let note = escape::line(&probe.cost_note, 160);
+                lines.push(match note.is_empty() {
+                    true => format!("Probe on {name}."),
+                    false => format!("Probe on {name}: {note}."),
+                });
+            }
+        }
+        self.bullets(&lines);
+    }
+}
+
+/// Driver memory by the library that took it, largest first.
+pub(super) fn driver_parts(device: &DeviceView) -> String {
+    let mut parts: Vec<(String, u64)> = Vec::new();
+    for site in device.driver_sites.iter() {
+        let library = match site.stack.first() {
+            Some(frame) => {
+                let file = frame.file.rsplit('/').next().unwrap_or_default();
+                escape::line(file, 40)
+            }
+            None => "unknown".into(),
+        };
+        match parts.iter_mut().find(|(name, _)| *name == library) {
+            Some((_, bytes)) => *bytes += site.live_bytes,
+            None => parts.push((library, site.live_bytes)),
+        }
+    }
+    parts.retain(|(_, bytes)| *bytes > 0);
+    parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let shown = parts.iter().take(4);
+    let mut out: Vec<String> = shown
+        .map(|(name, bytes)| format!("{name} {}", units::bytes(*bytes)))
+        .collect();
+    if parts.len() > 4 {
+        let rest = parts[4..].iter().map(|(_, bytes)| bytes).sum();
+        out.push(format!("others {}", units::bytes(rest)));
+    }
+    out.join(", ")
+}
