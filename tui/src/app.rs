@@ -3,8 +3,11 @@
 use std::{path::PathBuf, sync::Arc};
 
 use ratatui::layout::Rect;
-use rustc_hash::FxHashMap;
-use vramscope_collector::view::{Class, DeviceView, ProcessView, SiteView, View};
+use rustc_hash::{FxHashMap, FxHashSet};
+use vramscope_collector::{
+    report::headline::{self, Headline},
+    view::{Class, DeviceView, ProcessView, SiteView, View},
+};
 use vramscope_events::{DeviceId, Layer, Pid, Time};
 
 use crate::{
@@ -135,6 +138,12 @@ pub struct App {
     pub first: usize,
     /// Rows worked out for the screen.
     pub details: FxHashMap<u32, RowDetail>,
+    /// Groups that hold a site which the verdict names.
+    pub culprits: FxHashSet<u32>,
+    /// What to think of each device.
+    pub headlines: FxHashMap<(Pid, DeviceId), Headline>,
+    /// The same while there is no device.
+    pub nothing_seen: Headline,
     /// The merged stacks.
     pub tree: Tree,
     /// The first row of the tree on the screen.
@@ -158,6 +167,7 @@ impl App {
             source,
             size,
             latest: Arc::clone(&view),
+            nothing_seen: headline::nothing_seen(&view),
             view,
             frozen: false,
             ended: None,
@@ -177,6 +187,8 @@ impl App {
             selected: None,
             first: 0,
             details: FxHashMap::default(),
+            culprits: FxHashSet::default(),
+            headlines: FxHashMap::default(),
             tree: Tree::default(),
             tree_first: 0,
             process_row: 0,
@@ -186,9 +198,33 @@ impl App {
             tree_stale: true,
             site_stale: false,
         };
-        app.choose_device();
+        app.look_again();
         app.settle();
         app
+    }
+
+    /// Takes in a view that is new on the screen.
+    pub(crate) fn look_again(&mut self) {
+        self.table_stale = true;
+        self.nothing_seen = headline::nothing_seen(&self.view);
+        self.headlines = self
+            .devices()
+            .map(|(process, device)| {
+                let name = (process.info.pid, device.device);
+                (name, headline::of_device(process, device))
+            })
+            .collect();
+        self.choose_device();
+    }
+
+    /// What to think of the device looked at.
+    pub fn headline(&self) -> &Headline {
+        let device = self.process().zip(self.device());
+        device
+            .and_then(|(process, device)| {
+                self.headlines.get(&(process.info.pid, device.device))
+            })
+            .unwrap_or(&self.nothing_seen)
     }
 
     /// Where keys mean what they mean now.
@@ -269,7 +305,7 @@ impl App {
 
     /// Looks at the device in the worst state, until the user chooses. It changes only for a worse
     /// one, so the screen does not jump between equals.
-    pub(crate) fn choose_device(&mut self) {
+    fn choose_device(&mut self) {
         if self.chosen_by_user {
             return;
         }
@@ -309,6 +345,13 @@ impl App {
             let sites = self.sites();
             self.table.refresh(&sites, &self.query, self.mark.as_ref());
             self.details.clear();
+            let verdict = self.device().and_then(|device| device.verdict.as_ref());
+            let named = verdict.map(|verdict| verdict.culprits.as_slice());
+            self.culprits = named
+                .unwrap_or_default()
+                .iter()
+                .filter_map(|culprit| self.table.group_of_site(culprit.site))
+                .collect();
         }
         if self.screen == Screen::Tree && self.tree_stale {
             self.tree_stale = false;

@@ -82,8 +82,7 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
 
 fn show_latest(app: &mut App) {
     app.view = Arc::clone(&app.latest);
-    app.table_stale = true;
-    app.choose_device();
+    app.look_again();
 }
 
 fn on_key(app: &mut App, key: &KeyEvent) -> Option<Effect> {
@@ -354,12 +353,13 @@ fn next_process(app: &mut App, by: isize) {
         .unwrap_or(0) as isize;
     let next = &app.view.processes[(at + by).rem_euclid(count) as usize];
     let device = next.devices.first().map_or_else(Default::default, |device| device.device);
+    if count == 1 {
+        note(app, "there is only this process".into());
+        return;
+    }
     app.chosen = Some((next.info.pid, device));
     app.chosen_by_user = true;
     app.forget_rows();
-    if count == 1 {
-        note(app, "there is only this process".into());
-    }
 }
 
 fn next_device(app: &mut App) {

@@ -13,7 +13,7 @@ use std::{cmp::Reverse, sync::Arc};
 use rustc_hash::FxHashMap;
 use vramscope_collector::{
     grouping,
-    view::{FrameView, Grouping, SiteView},
+    view::{FrameView, Grouping, SiteId, SiteView},
 };
 use vramscope_events::{Bytes, Time};
 
@@ -143,6 +143,13 @@ pub struct Row {
     pub since_mark: (i64, i64),
 }
 
+impl Row {
+    /// Whether `site`, alone or as a group, is this row of `table`.
+    pub fn head_is(&self, table: &Table, site: &SiteView) -> bool {
+        table.head(self).id == site.id
+    }
+}
+
 /// What is worked out only for rows on the screen.
 #[derive(Clone, Debug, Default)]
 pub struct RowDetail {
@@ -205,6 +212,12 @@ impl Table {
     /// Indices of the sites that pass the filter.
     pub fn kept(&self) -> impl Iterator<Item = u32> + '_ {
         self.members.iter().copied()
+    }
+
+    /// The group of a site, if it passes the filter.
+    pub fn group_of_site(&self, site: SiteId) -> Option<u32> {
+        let known = self.known.get(&site.0)?;
+        known.kept.then_some(known.group)
     }
 
     /// Makes the rows for `sites`.

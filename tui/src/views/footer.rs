@@ -1,0 +1,136 @@
+//! The last lines: names of views, the equivalent command, messages, what keys do.
+
+use ratatui::{buffer::Buffer, layout::Rect};
+use vramscope_collector::{escape, report::units};
+
+use crate::{
+    app::App,
+    command,
+    keys::{self, Screen},
+    paint::Pen,
+    theme::Role,
+};
+
+/// The names of the views, and at the right what is special about the state.
+pub fn draw_tabs(app: &App, buffer: &mut Buffer, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
+    let mut pen = Pen::new(buffer, app.theme, area, 0);
+    let state = state(app);
+    let names: usize = Screen::ALL.iter().map(|screen| screen.name().len() + 4).sum();
+    let short = usize::from(area.width) < names + 3;
+    // The state is cut before the names are.
+    let room = usize::from(area.width).saturating_sub(if short { 26 } else { names + 3 });
+    let state = escape::line(&state.0, room).to_owned();
+    let role = self::state(app).1;
+    if !state.is_empty() {
+        pen.flush_right(&format!("{state} "), role);
+    }
+    for (index, screen) in Screen::ALL.into_iter().enumerate() {
+        let here = screen == app.screen && !app.help;
+        let text = match (short, here) {
+            (true, false) => format!(" {}", index + 1),
+            _ => format!(" {} {} ", index + 1, screen.name()),
+        };
+        pen.put(&text, if here { Role::Selected } else { Role::Quiet });
+        pen.put(if short { "" } else { " " }, Role::Text);
+    }
+    if short {
+        pen.put(" ?", Role::Quiet);
+    }
+}
+
+/// Why what is on the screen may not be what one expects.
+fn state(app: &App) -> (String, Role) {
+    let mut parts = Vec::new();
+    let mut role = Role::Text;
+    if app.frozen {
+        let behind = units::age(app.latest.now.seconds_since(app.view.now));
+        parts.push(format!("FROZEN {behind} ago"));
+        role = Role::Warn;
+    }
+    if let Some(why) = &app.ended {
+        parts.push(format!("{why}: q leaves"));
+        role = Role::Warn;
+    }
+    if app.layer != vramscope_events::Layer::Tensor {
+        parts.push("driver layer".into());
+    }
+    if let Some(filter) = &app.query.filter {
+        parts.push(format!("/{}", filter.text()));
+    }
+    if let Some(mark) = &app.mark {
+        parts.push(format!("mark at step {}", units::count(mark.step)));
+    }
+    (parts.join(" · "), role)
+}
+
+/// The headless command for what is shown.
+pub fn draw_command(app: &App, buffer: &mut Buffer, area: Rect) {
+    let mut pen = Pen::new(buffer, app.theme, area, 0);
+    let room = pen.room().saturating_sub(4);
+    pen.put(" $ ", Role::Quiet)
+        .foreign(&command::equivalent(app), room, Role::Quiet);
+}
+
+/// The filter being typed, or a message, or what keys do.
+pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
+    let mut pen = Pen::new(buffer, app.theme, area, 0);
+    if let Some(prompt) = &app.prompt {
+        let (before, after) = prompt.parts();
+        if let Some(error) = &prompt.error {
+            let room = usize::from(area.width) / 2;
+            pen.flush_right(&format!(" {} ", escape::line(error, room)), Role::Warn);
+        } else {
+            pen.flush_right("regex, !regex  enter keeps, esc leaves it ", Role::Quiet);
+        }
+        pen.put(" /", Role::Key);
+        // The cursor stays in sight.
+        let room = pen.room().saturating_sub(1);
+        pen.path(before, room, Role::Text);
+        let mut rest = after.chars();
+        let under = rest.next().map_or_else(|| " ".to_owned(), String::from);
+        pen.foreign(&under, 1, Role::Selected);
+        let room = pen.room();
+        pen.foreign(rest.as_str(), room, Role::Text);
+        return;
+    }
+    if let Some(note) = &app.note {
+        let room = pen.room().saturating_sub(1);
+        let role = if note.failed { Role::Alarm } else { Role::Good };
+        // What matters is at the end: the path.
+        let text = escape::text(&note.text);
+        pen.put(" ", Role::Text);
+        match escape::width(&text) > room {
+            true => pen.path(&text, room, role),
+            false => pen.put(&text, role),
+        };
+        return;
+    }
+    draw_hints(app, &mut pen);
+}
+
+fn draw_hints(app: &App, pen: &mut Pen<'_>) {
+    if app.help {
+        pen.put(" esc", Role::Key).put(" back  ", Role::Quiet);
+        pen.put("↑↓", Role::Key).put(" scroll", Role::Quiet);
+        return;
+    }
+    // The way out is always in sight.
+    pen.flush_right("? help  q quit ", Role::Quiet);
+    pen.put(" ", Role::Text);
+    if app.site.is_some() {
+        pen.put("esc", Role::Key).put(" back  ", Role::Quiet);
+    }
+    for (key, word) in keys::hints(app.scope()) {
+        if matches!(word, "help" | "quit") {
+            continue;
+        }
+        if pen.room() < key.len() + word.len() + 3 {
+            break;
+        }
+        pen.put(&key, Role::Key).put(" ", Role::Text);
+        pen.put(word, Role::Quiet).put("  ", Role::Text);
+    }
+}
