@@ -10,6 +10,7 @@ pub mod escape;
 #[cfg(any(test, feature = "fixture"))]
 #[doc(hidden)]
 pub mod fixture;
+pub mod flamegraph;
 pub mod grouping;
 pub mod report;
 pub mod view;

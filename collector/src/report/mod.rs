@@ -4,7 +4,9 @@
 //! them state the same facts, and none computes what the view does not say.
 
 pub mod headline;
+pub mod json;
 pub mod layout;
+pub mod markdown;
 pub mod notes;
 pub mod paths;
 pub mod table;
@@ -23,6 +25,16 @@ pub struct Options {
     pub grouping: Grouping,
     /// The most sites to show for one device; `None` for all.
     pub top: Option<usize>,
+}
+
+impl Options {
+    /// Every site: what a program wants.
+    pub fn all(grouping: Grouping) -> Options {
+        Options {
+            grouping,
+            top: None,
+        }
+    }
 }
 
 impl Default for Options {

@@ -69,12 +69,15 @@ pub fn report(view: &View, options: Options, layout: Layout) -> String {
     out.text
 }
 
-/// `rank 2 (pid 5202), device 0`.
+/// `rank 2`, or `pid 5202` without ranks; with the device where the process has several.
 pub(super) fn whose(process: &ProcessView, device: &DeviceView) -> String {
-    let pid = process.info.pid;
-    match process.info.rank {
-        Some(rank) => format!("rank {rank} (pid {pid}), device {}", device.device),
-        None => format!("pid {pid}, device {}", device.device),
+    let who = match process.info.rank {
+        Some(rank) => format!("rank {rank}"),
+        None => format!("pid {}", process.info.pid),
+    };
+    match process.devices.len() {
+        0 | 1 => who,
+        _ => format!("{who}, device {}", device.device),
     }
 }
 

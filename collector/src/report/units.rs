@@ -163,6 +163,17 @@ pub fn rate(steps_per_second: f64) -> Option<String> {
     }
 }
 
+/// A moment as `2025-11-30 10:53:20 UTC`, from seconds since the Unix epoch.
+pub fn date(unix_seconds: u64) -> String {
+    let moment = i64::try_from(unix_seconds)
+        .ok()
+        .and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    match moment {
+        Some(moment) => moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        None => "?".into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,6 +250,12 @@ mod tests {
         ] {
             assert_eq!(percent(share), shown);
         }
+    }
+
+    #[test]
+    fn dates_are_in_utc() {
+        assert_eq!(date(1_764_500_000), "2025-11-30 10:53:20 UTC");
+        assert_eq!(date(u64::MAX), "?");
     }
 
     #[test]

@@ -1,0 +1,365 @@
+//! The report as JSON, for programs: `docs/report-json.md` says what every field means.
+
+mod schema;
+
+use std::collections::HashMap;
+
+use vramscope_events::{FrameKind, LostCause};
+
+use self::schema as json;
+use super::{Options, headline};
+use crate::{
+    escape, grouping,
+    view::{
+        Backend, Class, Confidence, DeviceView, FrameView, Grouping, LeakKind, LogLevel,
+        ProbeState, ProcessView, Rhythm, SiteId, SiteView, StepSource, Verdict, View,
+    },
+};
+
+/// Raised when a field changes its meaning or goes. New fields do not raise it.
+pub const SCHEMA: u32 = 1;
+
+/// The whole view as one JSON object, indented, with a line break at its end.
+///
+/// Names keep their true characters; whatever a terminal might obey is written as `\uXXXX`, so
+/// that the text can be looked at safely and parses to the same string. Numbers that are not
+/// finite become `null`.
+pub fn report(view: &View, options: Options) -> String {
+    let document = document(view, options);
+    // Strings, numbers and arrays in plain structs: nothing that can fail to be written.
+    let text = serde_json::to_string_pretty(&document).unwrap_or_else(|error| {
+        unreachable!("a report of plain structs cannot fail to be JSON: {error}")
+    });
+    let mut out = String::with_capacity(text.len() + 1);
+    for char in text.chars() {
+        if char == '\n' || escape::printable(char) {
+            out.push(char);
+        } else {
+            let mut units = [0; 2];
+            for unit in char.encode_utf16(&mut units) {
+                out.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    out.push('\n');
+    out
+}
+
+fn document(view: &View, options: Options) -> json::Report<'_> {
+    let first = view.processes.first();
+    json::Report {
+        schema: SCHEMA,
+        grouping: grouping_name(options.grouping),
+        backend: match view.backend {
+            Backend::Ebpf => "ebpf",
+            Backend::Injection => "injection",
+            Backend::Recording => "recording",
+        },
+        started_unix: view.started_unix,
+        duration_seconds: view.now.seconds_since(view.started),
+        process: first.map(process),
+        steps: first.map_or_else(no_steps, steps),
+        devices: first
+            .map(|first| devices(view, first, options))
+            .unwrap_or_default(),
+        processes: match view.processes.len() {
+            0 | 1 => Vec::new(),
+            _ => (view.processes.iter())
+                .map(|one| json::ProcessAndDevices {
+                    process: process(one),
+                    steps: steps(one),
+                    devices: devices(view, one, options),
+                })
+                .collect(),
+        },
+        lost: json::Lost {
+            events: view.lost.events,
+            by_cause: (view.lost.by_cause.iter())
+                .map(|(cause, events)| json::LostBy {
+                    cause: match cause {
+                        LostCause::RingFull => "ring_full",
+                        LostCause::StackUnreadable => "stack_unreadable",
+                        LostCause::TableFull => "table_full",
+                        LostCause::Undecodable => "undecodable",
+                    },
+                    events: *events,
+                })
+                .collect(),
+        },
+        probes: (view.probes.iter())
+            .map(|probe| {
+                let (state, consequence) = match &probe.state {
+                    ProbeState::Attached => ("attached", None),
+                    ProbeState::Absent { consequence } => ("absent", Some(consequence.as_str())),
+                    ProbeState::Failed { reason } => ("failed", Some(reason.as_str())),
+                };
+                json::Probe {
+                    name: &probe.name,
+                    state,
+                    consequence,
+                    cost_note: &probe.cost_note,
+                }
+            })
+            .collect(),
+        log: (view.log.iter())
+            .map(|entry| json::LogLine {
+                seconds: entry.time.seconds_since(view.started),
+                step: entry.step,
+                pid: entry.process.0,
+                level: match entry.level {
+                    LogLevel::Info => "info",
+                    LogLevel::Warning => "warning",
+                    LogLevel::Error => "error",
+                },
+                text: &entry.text,
+            })
+            .collect(),
+    }
+}
+
+fn grouping_name(grouping: Grouping) -> &'static str {
+    match grouping {
+        Grouping::Stack => "stack",
+        Grouping::Line => "line",
+        Grouping::Function => "function",
+        Grouping::Module => "module",
+    }
+}
+
+fn process(process: &ProcessView) -> json::Process<'_> {
+    let info = &*process.info;
+    json::Process {
+        pid: info.pid.0,
+        command: &info.command,
+        python: info.python.as_deref(),
+        torch: info.torch.as_deref(),
+        rank: info.rank,
+        exited: process.exited.is_some(),
+    }
+}
+
+fn no_steps() -> json::Steps {
+    json::Steps {
+        count: 0,
+        source: "none",
+        per_second: None,
+        marks_per_step: 1,
+    }
+}
+
+fn steps(process: &ProcessView) -> json::Steps {
+    json::Steps {
+        count: process.steps.count,
+        source: match process.steps.source {
+            StepSource::User => "user",
+            StepSource::Backward => "backward",
+            StepSource::Heartbeat => "heartbeat",
+            StepSource::Time => "time",
+            StepSource::None => "none",
+        },
+        per_second: finite(process.steps.rate).filter(|rate| *rate > 0.0),
+        marks_per_step: process.steps.marks_per_step,
+    }
+}
+
+fn devices<'a>(view: &View, process: &'a ProcessView, options: Options) -> Vec<json::Device<'a>> {
+    (process.devices.iter())
+        .map(|one| device(view, one, options))
+        .collect()
+}
+
+fn device<'a>(view: &View, device: &'a DeviceView, options: Options) -> json::Device<'a> {
+    let groups = grouping::group(&device.sites, options.grouping);
+    let total = groups.len();
+    let shown = options.top.unwrap_or(total).min(total);
+    let stacks = Stacks::of(device);
+    let site = |group: &SiteView| site(view, group, &stacks);
+    json::Device {
+        device: device.device.0,
+        allocated: device.allocated,
+        reserved: device.reserved,
+        peak_allocated: device.peak_allocated,
+        baseline: device.baseline,
+        baseline_at_attach: device.baseline_at_attach,
+        live_bytes: device.live_bytes,
+        live_blocks: device.live_blocks,
+        capacity: device.capacity,
+        free: device.free,
+        outside: device.outside,
+        tensor_layer: device.tensor_layer,
+        ledger: json::Ledger {
+            agreed: device.check.agreed,
+            corrected: device.check.corrected,
+            corrected_bytes: device.check.corrected_bytes,
+            double_allocs: device.check.double_allocs,
+            unknown_frees: device.check.unknown_frees,
+        },
+        buckets: (device.buckets.iter())
+            .map(|bucket| json::Bucket {
+                name: &bucket.name,
+                bytes: bucket.bytes,
+            })
+            .collect(),
+        verdict: (device.verdict.as_ref())
+            .map(|found| verdict(found, device, &groups[..shown], options.grouping)),
+        sites_total: total as u64,
+        sites: groups[..shown].iter().map(site).collect(),
+        driver: json::Driver {
+            live_bytes: device.driver_live_bytes,
+            sites: {
+                let groups = grouping::group(&device.driver_sites, options.grouping);
+                let shown = options.top.unwrap_or(groups.len()).min(groups.len());
+                groups[..shown].iter().map(site).collect()
+            },
+        },
+    }
+}
+
+/// The stacks of a device's sites by id: groups carry the stack of one of their members, shared,
+/// but are themselves made on the way and do not live as long as the view.
+struct Stacks<'a>(HashMap<SiteId, &'a SiteView>);
+
+impl<'a> Stacks<'a> {
+    fn of(device: &'a DeviceView) -> Self {
+        let all = device.sites.iter().chain(device.driver_sites.iter());
+        Stacks(all.map(|site| (site.id, site)).collect())
+    }
+}
+
+fn site<'a>(view: &View, group: &SiteView, stacks: &Stacks<'a>) -> json::Site<'a> {
+    let member = stacks.0.get(&group.id).copied();
+    let own = member.and_then(SiteView::own_frame);
+    json::Site {
+        id: group.id.0,
+        file: own.map(|frame| &*frame.file),
+        line: own.map(|frame| frame.line).filter(|line| *line > 0),
+        function: own.map(|frame| &*frame.function),
+        source: own.and_then(|frame| frame.source.as_deref()),
+        backward: group.backward(),
+        stacks: group.stacks,
+        live_bytes: group.live_bytes,
+        live_blocks: group.live_blocks,
+        total_bytes: group.total_bytes,
+        total_blocks: group.total_blocks,
+        generations: group.generations,
+        growth_bytes_per_step: finite(group.growth_bytes_per_step),
+        growth_share: finite(group.growth_share),
+        first_seen_seconds: group.first_seen.seconds_since(view.started),
+        last_seen_seconds: group.last_seen.seconds_since(view.started),
+        oldest_survivor_seconds: headline::age_seconds(group, view.now),
+        born: (group.spans.iter())
+            .map(|span| json::Born {
+                first_step: span.first,
+                last_step: span.last,
+                blocks: span.blocks,
+                bytes: span.bytes,
+                generations: span.generations,
+            })
+            .collect(),
+        stack: member
+            .map(|member| member.stack.iter().map(|one| frame(one)).collect())
+            .unwrap_or_default(),
+    }
+}
+
+fn frame(frame: &FrameView) -> json::Frame<'_> {
+    json::Frame {
+        kind: match frame.kind {
+            FrameKind::Python => "python",
+            FrameKind::Native => "native",
+            FrameKind::Backward => "backward",
+        },
+        file: &frame.file,
+        line: Some(frame.line).filter(|line| *line > 0),
+        function: &frame.function,
+        source: frame.source.as_deref(),
+        user: frame.user,
+    }
+}
+
+fn verdict<'a>(
+    verdict: &'a Verdict,
+    device: &'a DeviceView,
+    groups: &[SiteView],
+    grouping: Grouping,
+) -> json::Verdict<'a> {
+    let oom = verdict.out_of_memory.as_ref();
+    json::Verdict {
+        class: class_name(verdict.class),
+        confidence: match verdict.confidence {
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        },
+        rhythm: match verdict.rhythm {
+            Rhythm::PerStep => "per_step",
+            Rhythm::PerPeriod => "per_period",
+            Rhythm::None => "none",
+        },
+        period_steps: verdict.period_steps,
+        growth_bytes_per_step: finite(verdict.growth_bytes_per_step),
+        interval: [finite(verdict.interval.low), finite(verdict.interval.high)],
+        since_step: verdict.since_step,
+        share_explained: finite(verdict.share_explained),
+        oom_in_steps: oom.and_then(|oom| finite(oom.steps)),
+        oom_in_steps_interval: oom.map(|oom| {
+            let interval = oom.steps_interval;
+            [finite(interval.low), finite(interval.high)]
+        }),
+        oom_in_seconds: oom.and_then(|oom| oom.seconds).and_then(finite),
+        kind: verdict.kind.map(kind_name),
+        summary: &verdict.summary,
+        evidence: verdict.evidence.iter().map(String::as_str).collect(),
+        advice: &verdict.advice,
+        culprits: headline::culprit_lines(device)
+            .into_iter()
+            .map(|line| {
+                // The place in the list that is shown; by stack it is the fastest growing one.
+                let index =
+                    (groups.iter()).position(|group| grouping::holds(group, line.site, grouping));
+                let own = line.site.own_frame();
+                json::Culprit {
+                    site: index.map(|index| index as u64),
+                    file: own.map(|frame| &*frame.file),
+                    line: own.map(|frame| frame.line).filter(|line| *line > 0),
+                    function: own.map(|frame| &*frame.function),
+                    source: own.and_then(|frame| frame.source.as_deref()),
+                    stacks: line.stacks,
+                    growth_bytes_per_step: finite(line.growth_bytes_per_step),
+                    share: finite(line.share),
+                }
+            })
+            .collect(),
+    }
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Leak => "leak",
+        Class::Growing => "growing",
+        Class::WarmUp => "warm_up",
+        Class::Capacity => "capacity",
+        Class::CacheGrowth => "cache_growth",
+        Class::Fragmentation => "fragmentation",
+        Class::OutsideFramework => "outside_framework",
+        Class::Healthy => "healthy",
+    }
+}
+
+fn kind_name(kind: LeakKind) -> &'static str {
+    match kind {
+        LeakKind::GraphKept => "graph_kept",
+        LeakKind::Scalars => "scalars",
+        LeakKind::Evaluation => "evaluation",
+        LeakKind::OutputsKept => "outputs_kept",
+        LeakKind::Hook => "hook",
+        LeakKind::ParameterCopies => "parameter_copies",
+        LeakKind::Exception => "exception",
+        LeakKind::Cache => "cache",
+        LeakKind::DoubleBackward => "double_backward",
+    }
+}
+
+fn finite(number: f64) -> Option<f64> {
+    number.is_finite().then_some(number)
+}
