@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use vramscope_collector::{escape, view::Grouping};
+use vramscope_collector::{
+    escape,
+    view::{FrameView, Grouping},
+};
 
 use crate::{
     app::{App, Source},
@@ -12,15 +15,36 @@ use crate::{
 /// The headless command for what is shown.
 pub fn equivalent(app: &App) -> String {
     let subject = subject(&app.source);
+    let report = format!("vramscope report {subject}");
     let by = grouping_name(app.query.grouping);
     if let Some(open) = &app.site {
-        return format!("vramscope report {subject} --json | jq '.. | select(.id? == {})'", open.site.id.0);
+        return site(&report, open.site.own_frame());
     }
-    match app.screen {
-        Screen::Sites => format!("vramscope report {subject} --by {by} --top {}", top(app)),
-        Screen::Tree => format!("vramscope flamegraph {subject}"),
-        Screen::Memory | Screen::Processes | Screen::Log => format!("vramscope report {subject}"),
-        Screen::Timeline => format!("vramscope report {subject} --json"),
+    match (app.screen, &app.source) {
+        (Screen::Sites, _) => format!("{report} --by {by} --top {}", top(app)),
+        (Screen::Tree, _) => format!("vramscope flamegraph {subject}"),
+        (Screen::Memory, _) => format!("{report} --json | jq '.devices[].buckets'"),
+        (Screen::Timeline, Source::Process(_)) => format!("vramscope attach {subject} --headless"),
+        (Screen::Timeline, Source::File(_)) => format!("vramscope export {subject} --to csv"),
+        (Screen::Processes, _) => report,
+        (Screen::Log, _) => format!("{report} --json | jq '.log, .probes'"),
+    }
+}
+
+/// One site. Its number means nothing in another session, its place does.
+fn site(report: &str, frame: Option<&FrameView>) -> String {
+    let place = frame.and_then(|frame| {
+        let file = frame.file.rsplit('/').next()?;
+        let plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+        let clear = frame.line > 0 && file.len() <= 60 && file.chars().all(plain);
+        clear.then_some((file, frame.line))
+    });
+    match place {
+        Some((file, line)) => format!(
+            "{report} --json | jq '.devices[].sites[] | select(.line == {line} and (.file | \
+             endswith(\"{file}\")))'"
+        ),
+        None => format!("{report} --by stack"),
     }
 }
 
