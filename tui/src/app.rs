@@ -17,6 +17,7 @@ use crate::{
     table::{Mark, Query, Row, RowDetail, Table},
     theme::Theme,
     tree::Tree,
+    views,
 };
 
 /// What the live view shows: for the equivalent commands and for the names of files.
@@ -41,12 +42,13 @@ pub enum Window {
 }
 
 impl Window {
-    /// The next smaller, and round again.
-    pub fn next(self) -> Window {
+    /// The next smaller that is smaller than the session, and round again.
+    pub fn next(self, view: &View) -> Window {
+        let smaller = |window: Window| window.from(view) > view.started;
         match self {
-            Window::Session => Window::TenMinutes,
-            Window::TenMinutes => Window::Minute,
-            Window::Minute => Window::Session,
+            Window::Session if smaller(Window::TenMinutes) => Window::TenMinutes,
+            Window::Session | Window::TenMinutes if smaller(Window::Minute) => Window::Minute,
+            _ => Window::Session,
         }
     }
 
@@ -239,7 +241,9 @@ impl App {
     /// Who gets which lines.
     pub fn areas(&self) -> Areas {
         let screen = Rect::new(0, 0, self.size.0, self.size.1);
-        layout::areas(screen, layout::wants_strip(self.screen, self.site.is_some()))
+        let strip = layout::wants_strip(self.screen, self.site.is_some());
+        let verdict = views::header::verdict_lines(self, usize::from(self.size.0)).len();
+        layout::areas(screen, strip, verdict as u16)
     }
 
     /// The process looked at.

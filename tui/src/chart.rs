@@ -224,7 +224,9 @@ pub fn marks(
             if mark.time >= from && mark.time <= to {
                 let column = position(mark.time, from, to, usize::from(area.width));
                 let cell = &mut buffer[(area.x + column as u16, area.y)];
-                cell.set_symbol(symbol).set_style(theme.style(role));
+                // On an area the mark must not look like a hole.
+                let ground = if cell.symbol() == "█" { cell.fg } else { cell.bg };
+                cell.set_symbol(symbol).set_style(theme.style(role)).set_bg(ground);
             }
         }
     }

@@ -12,13 +12,13 @@ use crate::{
     keys::Screen,
 };
 
-/// The headless command for what is shown.
-pub fn equivalent(app: &App) -> String {
+/// The headless command for what is shown; the most exact one that fits `columns`.
+pub fn equivalent(app: &App, columns: usize) -> String {
     let subject = subject(&app.source);
     let report = format!("vramscope report {subject}");
     let by = grouping_name(app.query.grouping);
     if let Some(open) = &app.site {
-        return site(&report, open.site.own_frame());
+        return site(&report, open.site.own_frame(), columns);
     }
     match (app.screen, &app.source) {
         (Screen::Sites, _) => format!("{report} --by {by} --top {}", top(app)),
@@ -32,19 +32,22 @@ pub fn equivalent(app: &App) -> String {
 }
 
 /// One site. Its number means nothing in another session, its place does.
-fn site(report: &str, frame: Option<&FrameView>) -> String {
+fn site(report: &str, frame: Option<&FrameView>, columns: usize) -> String {
     let place = frame.and_then(|frame| {
         let file = frame.file.rsplit('/').next()?;
         let plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
         let clear = frame.line > 0 && file.len() <= 60 && file.chars().all(plain);
         clear.then_some((file, frame.line))
     });
-    match place {
-        Some((file, line)) => format!(
-            "{report} --json | jq '.devices[].sites[] | select(.line == {line} and (.file | \
-             endswith(\"{file}\")))'"
-        ),
-        None => format!("{report} --by stack"),
+    let Some((file, line)) = place else {
+        return format!("{report} --by stack");
+    };
+    let filter = format!("{report} --json | jq '.devices[].sites[] | select(.line == {line}");
+    let exact = format!("{filter} and (.file | endswith(\"{file}\")))'");
+    if exact.len() <= columns {
+        exact
+    } else {
+        format!("{filter})'")
     }
 }
 

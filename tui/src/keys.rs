@@ -180,6 +180,10 @@ impl Key {
             Key::Char(char) => char.into(),
             Key::Ctrl(char) => format!("ctrl-{char}"),
             Key::Named(code) => match code {
+                KeyCode::Right => "→".into(),
+                KeyCode::Left => "←".into(),
+                KeyCode::Up => "↑".into(),
+                KeyCode::Down => "↓".into(),
                 KeyCode::BackTab => "shift-tab".into(),
                 KeyCode::PageUp => "pgup".into(),
                 KeyCode::PageDown => "pgdn".into(),

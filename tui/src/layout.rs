@@ -24,15 +24,18 @@ pub struct Areas {
     pub footer: Rect,
 }
 
-/// Shares out `screen` for a view; `strip`: whether the view wants the curves in small.
-pub fn areas(screen: Rect, strip: bool) -> Areas {
+/// Shares out `screen` for a view; `strip`: whether the view wants the curves in small; `verdict`:
+/// how many lines the verdict would like.
+pub fn areas(screen: Rect, strip: bool, verdict: u16) -> Areas {
     let height = screen.height;
     let wide = screen.width >= 60;
-    let verdict = match height {
+    let most = match height {
         0..=7 => 1,
         8..=13 => 2,
-        _ => 3,
+        14..=23 => 4,
+        _ => 6,
     };
+    let verdict = verdict.clamp(1, most);
     let header = u16::from(height >= 6);
     let footer = u16::from(height >= 5);
     let tabs = u16::from(height >= 9);
@@ -101,7 +104,7 @@ mod tests {
             for width in [0, 1, 40, 80, 200] {
                 for strip in [false, true] {
                     let screen = Rect::new(0, 0, width, height);
-                    let areas = areas(screen, strip);
+                    let areas = areas(screen, strip, 9);
                     let all = [
                         areas.header,
                         areas.verdict,

@@ -30,11 +30,6 @@ impl Page {
         }
     }
 
-    /// How many lines there are.
-    pub fn len(&self) -> usize {
-        self.lines.len()
-    }
-
     /// An empty line, but never first and never two.
     pub fn gap(&mut self) {
         if self.lines.last().is_some_and(|line| line.width() > 0) {
@@ -64,10 +59,13 @@ impl Page {
         self.lines.push(Line::from(spans));
     }
 
-    /// Text in as many lines as it takes, the ones after the first indented.
-    pub fn text(&mut self, text: &str, indent: usize, role: Role) {
-        for line in wrap(text, self.width, indent) {
-            self.line([(line, role)]);
+    /// Text after `lead` in as many lines as it takes, the later ones below the first's text.
+    pub fn text(&mut self, lead: &str, text: &str, role: Role) {
+        let indent = escape::width(lead);
+        let room = self.width.saturating_sub(indent);
+        for (index, line) in wrap(text, room, 0).into_iter().enumerate() {
+            let lead = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
+            self.line([(lead, role), (line, role)]);
         }
     }
 
@@ -111,17 +109,15 @@ impl Page {
         let area = area.intersection(buffer.area);
         let height = usize::from(area.height);
         let from = scrolled.min(self.most_scrolled(height));
-        for (row, line) in self.lines.iter().skip(from).take(height).enumerate() {
+        let more = self.lines.len() > from + height && height > 2;
+        let shown = if more { height - 1 } else { height };
+        for (row, line) in self.lines.iter().skip(from).take(shown).enumerate() {
             buffer.set_line(area.x, area.y + row as u16, line, area.width);
         }
-        let below = self.lines.len().saturating_sub(from + height);
-        if below > 0 && height > 1 {
-            let text = format!(" ▼ {below} more ");
-            let width = escape::width(&text) as u16;
-            if width < area.width {
-                let style = self.theme.style(Role::Selected);
-                buffer.set_string(area.right() - width, area.bottom() - 1, text, style);
-            }
+        if more {
+            let below = self.lines.len() - from - shown;
+            Pen::new(buffer, self.theme, area, shown as u16)
+                .put(&format!(" ▾ {below} more lines"), Role::Quiet);
         }
     }
 

@@ -8,6 +8,7 @@ use vramscope_events::{Layer, Time};
 
 use crate::{
     app::{App, Note, OpenSite},
+    command,
     keys::{self, Action, Screen},
     prompt::{Edited, Prompt},
     table::{Mark, Order},
@@ -136,7 +137,7 @@ fn on_key(app: &mut App, key: &KeyEvent) -> Option<Effect> {
             };
             app.forget_rows();
         }
-        Action::Window => app.window = app.window.next(),
+        Action::Window => app.window = app.window.next(&app.view),
         Action::Expand => app.tree.unfold(),
         Action::Collapse => app.tree.fold(),
         Action::ExpandAll => app.tree.unfold_all(),
@@ -294,6 +295,10 @@ fn ask(app: &mut App, action: Action) {
         }
         _ => app.query.order = next_order(app),
     }
+    // The column may not fit the screen.
+    let by = command::grouping_name(app.query.grouping);
+    let smallest = if app.query.reversed { ", smallest first" } else { "" };
+    note(app, format!("by {by}, ordered by {}{smallest}", app.query.order.name()));
     app.table_stale = true;
 }
 

@@ -11,20 +11,22 @@ use crate::{
     theme::Role,
 };
 
+/// Columns for the numbers of the views and the name of one.
+const SHORT_NAMES: usize = 28;
+
 /// The names of the views, and at the right what is special about the state.
 pub fn draw_tabs(app: &App, buffer: &mut Buffer, area: Rect) {
     if area.is_empty() {
         return;
     }
     let mut pen = Pen::new(buffer, app.theme, area, 0);
-    let state = state(app);
-    let names: usize = Screen::ALL.iter().map(|screen| screen.name().len() + 4).sum();
-    let short = usize::from(area.width) < names + 3;
-    // The state is cut before the names are.
-    let room = usize::from(area.width).saturating_sub(if short { 26 } else { names + 3 });
-    let state = escape::line(&state.0, room).to_owned();
-    let role = self::state(app).1;
+    let (state, role) = state(app);
+    let room = usize::from(area.width);
+    let names: usize = Screen::ALL.iter().map(|screen| screen.name().len() + 5).sum();
+    let wanted = if state.is_empty() { 0 } else { escape::width(&state) + 2 };
+    let short = names + wanted > room;
     if !state.is_empty() {
+        let state = escape::line(&state, room.saturating_sub(SHORT_NAMES));
         pen.flush_right(&format!("{state} "), role);
     }
     for (index, screen) in Screen::ALL.into_iter().enumerate() {
@@ -69,9 +71,9 @@ fn state(app: &App) -> (String, Role) {
 /// The headless command for what is shown.
 pub fn draw_command(app: &App, buffer: &mut Buffer, area: Rect) {
     let mut pen = Pen::new(buffer, app.theme, area, 0);
-    let room = pen.room().saturating_sub(4);
-    pen.put(" $ ", Role::Quiet)
-        .foreign(&command::equivalent(app), room, Role::Quiet);
+    pen.put(" $ ", Role::Quiet);
+    let room = pen.room();
+    pen.foreign(&command::equivalent(app, room), room, Role::Quiet);
 }
 
 /// The filter being typed, or a message, or what keys do.

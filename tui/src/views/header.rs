@@ -3,7 +3,7 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use vramscope_collector::{
     escape,
-    report::{headline::Headline, layout::Tone, layout::wrap, units},
+    report::{layout::Tone, layout::wrap, units},
     view::{Backend, OutOfMemoryIn},
 };
 
@@ -21,39 +21,38 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
     let view = &app.view;
     let mut facts: Vec<(u8, String, Role)> = Vec::new();
     if let Some(device) = app.device() {
-        let capacity = device.capacity.map(|bytes| format!(" {}", units::bytes(bytes)));
-        facts.push((4, format!("GPU {}{}", device.device, capacity.unwrap_or_default()), Role::Text));
+        facts.push((4, format!("  GPU {}", device.device), Role::Text));
+        let capacity = device.capacity.map(units::bytes);
+        facts.extend(capacity.map(|capacity| (8, format!(" {capacity}"), Role::Text)));
     }
-    facts.push((6, backend_name(view.backend).into(), Role::Text));
+    facts.push((6, format!("  {}", backend_name(view.backend)), Role::Text));
     if let Some(process) = app.process() {
-        let rate = units::rate(process.steps.rate).map(|rate| format!(" ({rate})"));
         let step = units::count(process.steps.count);
-        facts.push((2, format!("step {step}"), Role::Strong));
-        if let Some(rate) = rate {
-            facts.push((5, rate.trim_start().to_owned(), Role::Text));
-        }
+        facts.push((2, format!("  step {step}"), Role::Strong));
+        let rate = units::rate(process.steps.rate);
+        facts.extend(rate.map(|rate| (5, format!(" ({rate})"), Role::Text)));
     }
     facts.push(match view.lost.events {
-        0 => (7, "lost 0".into(), Role::Text),
-        lost => (1, format!("LOST {}", units::count(lost)), Role::Alarm),
+        0 => (7, "  lost 0".into(), Role::Text),
+        lost => (1, format!("  LOST {}", units::count(lost)), Role::Alarm),
     });
     let elapsed = units::duration(view.now.seconds_since(view.started));
-    facts.push((3, elapsed, Role::Text));
+    facts.push((3, format!("  {elapsed}"), Role::Text));
 
     let room = usize::from(area.width);
     let width = |facts: &[(u8, String, Role)]| {
-        let widths = facts.iter().map(|(_, text, _)| escape::width(text) + 2);
+        let widths = facts.iter().map(|(_, text, _)| escape::width(text));
         widths.sum::<usize>()
     };
-    // The process keeps a third of the line; what matters least makes room.
-    while facts.len() > 1 && width(&facts) + room / 3 > room {
+    // The process keeps a quarter of the line; what matters least makes room.
+    while facts.len() > 1 && width(&facts) + room / 4 > room {
         let least = facts.iter().map(|(rank, ..)| *rank).max();
         facts.retain(|(rank, ..)| Some(*rank) != least);
     }
     let mut pen = Pen::new(buffer, app.theme, area, 0);
     let left = room.saturating_sub(width(&facts) + 1);
     let before = pen.room();
-    if room >= 70 {
+    if room >= 100 {
         pen.put(" vramscope ", Role::Title);
     }
     pen.put(" ", Role::Text);
@@ -78,71 +77,70 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
     let used = before - pen.room();
     pen.skip((left + 1).saturating_sub(used));
     for (_, text, role) in &facts {
-        pen.put("  ", Role::Text).put(text, *role);
+        pen.put(text, *role);
     }
 }
 
 /// The verdict: class and growth; the line that explains most; what to do.
 pub fn draw_verdict(app: &App, buffer: &mut Buffer, area: Rect) {
-    if area.is_empty() {
-        return;
-    }
-    let headline = app.headline();
-    let mut pen = Pen::new(buffer, app.theme, area, 0);
-    let role = tone_role(headline.tone);
-    pen.put(" ", role).put(symbol(headline.tone), role).put(" ", role);
-    pen.put(headline.word, role);
-    if let Some(other) = others(app).filter(|_| area.width >= 100) {
-        pen.flush_right(&format!("{other} "), Role::Warn);
-    }
-    pen.put("  ", Role::Text);
-    let room = pen.room();
-    let mut rest = Vec::new();
-    if escape::width(&headline.facts) <= room {
-        pen.put(&headline.facts, Role::Strong);
-    } else if let Some(short) = short_facts(app).filter(|_| area.width < 60) {
-        pen.foreign(&short, room, Role::Strong);
-    } else {
-        // The first line is shorter than the others by the class.
-        let lines = wrap(&headline.facts, room, 0);
-        pen.put(lines.first().map_or("", String::as_str), Role::Strong);
-        let after = lines.get(1..).unwrap_or_default().join(" ");
-        rest = wrap(&after, usize::from(area.width).saturating_sub(3), 0);
-    }
-    let mut row = 1;
-    // At most one more line of facts: the culprit must stay.
-    if let Some(line) = rest.first().filter(|_| area.height > 2) {
-        Pen::new(buffer, app.theme, area, row).skip(3).put(line, Role::Strong);
-        row += 1;
-    }
-    for (text, note, role) in below(headline) {
-        if row >= area.height {
-            break;
-        }
-        let mut pen = Pen::new(buffer, app.theme, area, row);
-        pen.skip(3);
-        let room = pen.room();
-        pen.foreign(&text, room, role);
-        if let Some(note) = note
-            && pen.room() > 12
+    let lines = verdict_lines(app, usize::from(area.width));
+    for (row, pieces) in lines.iter().take(usize::from(area.height)).enumerate() {
+        let mut pen = Pen::new(buffer, app.theme, area, row as u16);
+        if row == 0
+            && let Some(other) = others(app).filter(|_| area.width >= 100)
         {
-            let room = pen.room() - 2;
-            pen.put("  ", Role::Text).foreign(&note, room, Role::Text);
+            pen.flush_right(&format!("{other} "), Role::Warn);
         }
-        row += 1;
+        for (text, role) in pieces {
+            let room = pen.room();
+            pen.foreign(text, room, *role);
+        }
     }
 }
 
-/// What follows the first line.
-fn below(headline: &Headline) -> Vec<(String, Option<String>, Role)> {
-    let mut out = Vec::new();
+/// Columns before the later lines of the verdict.
+const INDENT: usize = 3;
+
+/// The lines of the verdict, the most important first; as many as it takes.
+pub fn verdict_lines(app: &App, width: usize) -> Vec<Vec<(String, Role)>> {
+    let headline = app.headline();
+    let role = tone_role(headline.tone);
+    let first = format!(" {} {}  ", symbol(headline.tone), headline.word);
+    let room = width.saturating_sub(INDENT);
+    let mut lines = Vec::new();
+    // The first line is shorter than the others by the class.
+    let used = escape::width(&first).saturating_sub(INDENT);
+    let facts = match short_facts(app).filter(|_| width < 60) {
+        Some(short) => vec![short],
+        None => wrap(&format!("{}{}", "\u{a0}".repeat(used), headline.facts), room, 0),
+    };
+    for (row, text) in facts.into_iter().enumerate() {
+        let text = text.replace('\u{a0}', "");
+        lines.push(match row {
+            0 => vec![(first.clone(), role), (text, Role::Strong)],
+            _ => vec![(" ".repeat(INDENT), role), (text, Role::Strong)],
+        });
+    }
     if let Some(culprit) = &headline.culprit {
-        out.push((culprit.clone(), headline.share.clone(), Role::Code));
+        let share = headline.share.clone().unwrap_or_default();
+        let culprit_width = escape::width(culprit);
+        let mut line = vec![(" ".repeat(INDENT), Role::Text), (culprit.clone(), Role::Code)];
+        if culprit_width + escape::width(&share) + 2 <= room {
+            line.push((format!("  {share}"), Role::Text));
+            lines.push(line);
+        } else {
+            lines.push(line);
+            lines.push(vec![(" ".repeat(INDENT), Role::Text), (share, Role::Text)]);
+        }
     }
     if !headline.advice.is_empty() {
-        out.push((format!("→ {}", headline.advice), None, Role::Text));
+        let advice = wrap(&headline.advice, room.saturating_sub(2), 0);
+        for (row, text) in advice.into_iter().enumerate() {
+            let lead = if row == 0 { "→ " } else { "  " };
+            lines.push(vec![(format!("{:INDENT$}{lead}", ""), Role::Text), (text, Role::Text)]);
+        }
     }
-    out
+    lines
 }
 
 /// Growth and time left, for little room.
@@ -153,7 +151,7 @@ fn short_facts(app: &App) -> Option<String> {
         Some(OutOfMemoryIn {
             seconds: Some(seconds),
             ..
-        }) => format!(" OOM {}", units::duration(*seconds)),
+        }) => format!(", OOM {}", units::duration(*seconds)),
         _ => String::new(),
     };
     (verdict.growth_bytes_per_step.abs() >= 0.5).then(|| format!("{growth}{left}"))

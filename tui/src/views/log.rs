@@ -14,7 +14,12 @@ pub fn page(app: &App, width: usize) -> Page {
     let view = &app.view;
     let many = view.processes.len() > 1;
     if view.log.is_empty() {
-        page.text(" Nothing to report yet: out-of-memory errors, emptied caches, losses and exits will be here.", 1, Role::Quiet);
+        page.text(
+            " ",
+            "Nothing to report yet: out-of-memory errors, emptied caches, losses and exits will \
+             be here.",
+            Role::Quiet,
+        );
     }
     for entry in view.log.iter().rev() {
         let (sign, role) = match entry.level {
@@ -22,7 +27,10 @@ pub fn page(app: &App, width: usize) -> Page {
             LogLevel::Warning => ("!", Role::Warn),
             LogLevel::Error => ("✖", Role::Alarm),
         };
-        let time = units::duration(entry.time.seconds_since(view.started));
+        let time = match entry.time.seconds_since(view.started) {
+            seconds if seconds < 1.0 => "0 s".into(),
+            seconds => units::duration(seconds),
+        };
         let step = entry.step.map(|step| format!("step {}", units::count(step)));
         let mut pieces = vec![
             (format!(" {sign} "), role),
@@ -40,7 +48,7 @@ pub fn page(app: &App, width: usize) -> Page {
     page.heading(" Losses");
     for note in vramscope_collector::report::notes::of_view(view).iter().take(1) {
         let role = if view.lost.events == 0 { Role::Text } else { Role::Alarm };
-        page.text(&format!(" {note}"), 1, role);
+        page.text(" ", note, role);
     }
     page.heading(" Probes");
     for probe in &view.probes {

@@ -15,8 +15,8 @@ pub fn page(app: &App, width: usize) -> Page {
     let Some((process, device)) = app.process().zip(app.device()) else {
         page.gap();
         page.text(
-            " Waiting for the first allocation on a GPU: then this view shows who has its memory.",
-            1,
+            " ",
+            "Waiting for the first allocation on a GPU: then this view shows who has its memory.",
             Role::Strong,
         );
         return page;
@@ -54,14 +54,17 @@ pub fn page(app: &App, width: usize) -> Page {
             if let Some(free) = free {
                 share(app, &mut page, "free", free, whole, Role::Quiet);
             }
-            share(app, &mut page, "capacity", capacity, whole, Role::Quiet);
+            page.line([
+                (format!("   {:<1$}", "capacity", name_columns(width)), Role::Text),
+                (format!("{:>10}", units::bytes(capacity)), Role::Strong),
+            ]);
         }
         (None, _) => {
             page.gap();
             page.text(
-                " Waiting for the driver's figures: capacity, free, and what the process has \
+                " ",
+                "Waiting for the driver's figures: capacity, free, and what the process has \
                  beyond PyTorch are not known yet.",
-                1,
                 Role::Quiet,
             );
         }
@@ -70,10 +73,10 @@ pub fn page(app: &App, width: usize) -> Page {
     drivers(app, &mut page, device);
     page.heading(" Not known");
     for note in notes::of_device(process, device) {
-        page.text(&format!(" · {note}"), 3, Role::Text);
+        page.text(" · ", &note, Role::Text);
     }
     for note in notes::of_view(&app.view) {
-        page.text(&format!(" · {note}"), 3, Role::Text);
+        page.text(" · ", &note, Role::Text);
     }
     page
 }
@@ -102,15 +105,19 @@ fn shares(device: &DeviceView) -> Vec<(String, Bytes, Role)> {
 
 fn share(app: &App, page: &mut Page, name: &str, bytes: Bytes, whole: Bytes, role: Role) {
     let part = bytes as f64 / whole as f64;
-    let wide = page.width >= 70;
+    let columns = name_columns(page.width);
     page.drawn(|pen| {
         pen.put(" ", Role::Text).put(app.theme.fill(role), role).put(" ", role);
-        pen.left(name, if wide { 30 } else { 18 }, Role::Text);
+        pen.left(name, columns, Role::Text);
         pen.right(&units::bytes(bytes), 10, Role::Strong);
         pen.right(&units::percent(part), 7, Role::Quiet).skip(2);
         let columns = pen.room().min(40);
         pen.bar(part, columns, role);
     });
+}
+
+fn name_columns(width: usize) -> usize {
+    if width >= 70 { 30 } else { 18 }
 }
 
 fn books(app: &App, page: &mut Page, device: &DeviceView) {
@@ -169,7 +176,12 @@ fn books(app: &App, page: &mut Page, device: &DeviceView) {
     }
     if let (Some(mark), Some(process)) = (&app.mark, app.process()) {
         let steps = process.steps.count.saturating_sub(mark.step);
-        let since = format!("at step {}, {} steps ago", units::count(mark.step), units::count(steps));
+        let ago = units::age(app.view.now.seconds_since(mark.time));
+        let since = format!(
+            "at step {}, {} steps or {ago} ago",
+            units::count(mark.step),
+            units::count(steps)
+        );
         page.pair(" mark", &since, Role::Text);
     }
 }
@@ -177,7 +189,7 @@ fn books(app: &App, page: &mut Page, device: &DeviceView) {
 fn drivers(app: &App, page: &mut Page, device: &DeviceView) {
     page.heading(" Taken from the driver since the attach");
     if device.driver_sites.is_empty() {
-        page.text(" Nothing, or the driver's probes are absent (6 tells).", 1, Role::Quiet);
+        page.text(" ", "Nothing, or the driver's probes are absent (6 tells).", Role::Quiet);
         return;
     }
     let Some(process) = app.process() else { return };
@@ -190,6 +202,7 @@ fn drivers(app: &App, page: &mut Page, device: &DeviceView) {
     }
     if device.driver_sites.len() > 12 {
         let more = device.driver_sites.len() - 12;
-        page.text(&format!(" {more} more: t shows them all in the table of sites"), 1, Role::Quiet);
+        let words = format!("{more} more: t shows them all in the table of sites");
+        page.text(" ", &words, Role::Quiet);
     }
 }

@@ -82,6 +82,9 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             pen.right(name, columns, Role::Quiet).skip(1);
         }
     }
+    if width >= TREND_FROM {
+        pen.skip(1).left("FLOOR", TREND, Role::Quiet);
+    }
     pen.put(" STATE", Role::Quiet);
     let entries = entries(app);
     if entries.is_empty() {
@@ -122,6 +125,10 @@ const COLUMNS: [(&str, usize, usize); 8] = [
     ("GROWTH/STEP", 12, 76),
 ];
 
+/// Columns of the floor's curve, and the width of the screen from which it is shown.
+const TREND: usize = 12;
+const TREND_FROM: usize = 110;
+
 fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry<'_>) {
     let (process, device) = (entry.process, entry.device);
     let width = usize::from(area.width);
@@ -142,6 +149,10 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry
         if width >= least {
             pen.right(text, columns, Role::Text).skip(1);
         }
+    }
+    if width >= TREND_FROM {
+        let floors: Vec<u64> = device.series.points.iter().map(|point| point.floor).collect();
+        pen.skip(1).sparkline(&floors, TREND, Role::Stays);
     }
     let (word, role, symbol) = match &device.verdict {
         None => ("no verdict yet", Role::Quiet, "·"),

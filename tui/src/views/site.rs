@@ -70,7 +70,11 @@ fn title(app: &App, page: &mut Page, open: &OpenSite, process: &ProcessView) {
         page.line([("   ".into(), Role::Text), (source, Role::Code)]);
     }
     if !open.live {
-        page.text(" Nothing of it is in the table any more: these are its last numbers.", 1, Role::Warn);
+        page.text(
+            " ",
+            "Nothing of it is in the table any more: these are its last numbers.",
+            Role::Warn,
+        );
     }
 }
 
@@ -146,11 +150,11 @@ fn advice(app: &App, page: &mut Page, open: &OpenSite) {
     let verdict = app.device().and_then(|device| device.verdict.as_ref());
     if let Some(verdict) = verdict.filter(|_| app.culprits.contains(&open.group)) {
         if let Some(kind) = verdict.kind {
-            page.text(&format!(" Likely {}.", headline::kind_words(kind)), 1, Role::Strong);
+            page.text(" ", &format!("Likely {}.", headline::kind_words(kind)), Role::Strong);
         }
-        page.text(&format!(" → {}", escape::text(&verdict.advice)), 3, Role::Text);
+        page.text(" → ", &escape::text(&verdict.advice), Role::Text);
         for line in &verdict.evidence {
-            page.text(&format!(" · {}", escape::text(line)), 3, Role::Quiet);
+            page.text(" · ", &escape::text(line), Role::Quiet);
         }
         return;
     }
@@ -164,7 +168,7 @@ fn advice(app: &App, page: &mut Page, open: &OpenSite) {
         (_, false) => "Survivors of several steps, but no growth: a bounded cache or a short queue.",
         (_, true) => "It grows, but the verdict does not name it (yet).",
     };
-    page.text(&format!(" {words}"), 1, Role::Text);
+    page.text(" ", words, Role::Text);
 }
 
 fn stack(page: &mut Page, site: &SiteView, process: &ProcessView) {
@@ -173,7 +177,7 @@ fn stack(page: &mut Page, site: &SiteView, process: &ProcessView) {
         _ => " Stack that grows most, callers first",
     });
     if site.stack.is_empty() {
-        page.text(" No frame is known: the thread runs no Python.", 1, Role::Quiet);
+        page.text(" ", "No frame is known: the thread runs no Python.", Role::Quiet);
     }
     for (index, frame) in site.stack.iter().enumerate().rev() {
         let own = site.user_frame == Some(index);
@@ -207,28 +211,28 @@ fn frame_lines(page: &mut Page, frame: &FrameView, own: bool, process: &ProcessV
 
 fn growth(app: &App, page: &mut Page, site: &SiteView) {
     page.heading(" Live bytes over the session");
-    let values: Vec<(u64, u64)> = site.trend.iter().map(|&value| (value, 1)).collect();
-    bars(app.theme, page, &values);
+    bars(app.theme, page, &site.trend);
 }
 
 fn generations(app: &App, page: &mut Page, spans: &[GenerationSpan]) {
-    page.heading(" Survivors by step of birth");
+    page.heading(" Survivors by step of birth, bytes a step");
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else {
-        page.text(" Nothing survives.", 1, Role::Quiet);
+        page.text(" ", "Nothing survives.", Role::Quiet);
         return;
     };
     let steps = last.last - first.first + 1;
     let columns = page.width.saturating_sub(12).clamp(1, 64).min(steps as usize);
-    let mut values = vec![(0u64, 1u64); columns];
-    for span in spans {
-        // A span's bytes are spread over its steps.
-        let from = column(span.first - first.first, steps, columns);
-        let to = column(span.last - first.first, steps, columns);
-        let share = span.bytes / (to - from + 1) as u64;
-        for value in &mut values[from..=to] {
-            value.0 += share;
-        }
-    }
+    let values: Vec<u64> = (0..columns)
+        .map(|column| {
+            let part = |column: usize| column as f64 * steps as f64 / columns as f64;
+            let (from, to) = (part(column), part(column + 1));
+            let bytes: f64 = spans
+                .iter()
+                .map(|span| bytes_between(span, first.first, from, to))
+                .sum();
+            (bytes / (to - from)) as u64
+        })
+        .collect();
     bars(app.theme, page, &values);
     let left = format!("step {}", units::count(first.first));
     let right = units::count(last.last);
@@ -237,21 +241,25 @@ fn generations(app: &App, page: &mut Page, spans: &[GenerationSpan]) {
     page.line([(format!("{:10} {left}{}{right}", "", " ".repeat(gap)), Role::Quiet)]);
 }
 
-fn column(step: u64, steps: u64, columns: usize) -> usize {
-    (u128::from(step) * columns as u128 / u128::from(steps.max(1))) as usize
+/// What was born between two moments, in steps from `origin`: a span's bytes are spread evenly over
+/// its steps.
+fn bytes_between(span: &GenerationSpan, origin: u64, from: f64, to: f64) -> f64 {
+    let first = (span.first - origin) as f64;
+    let last = (span.last - origin) as f64 + 1.0;
+    let shared = (to.min(last) - from.max(first)).max(0.0);
+    span.bytes as f64 * shared / (last - first)
 }
 
 /// Values as columns with the scale at the left.
-fn bars(theme: Theme, page: &mut Page, values: &[(u64, u64)]) {
-    let high = values.iter().map(|(value, _)| *value).max().unwrap_or(0);
+fn bars(theme: Theme, page: &mut Page, values: &[u64]) {
+    let high = values.iter().copied().max().unwrap_or(0);
     if high == 0 {
-        page.text(" Nothing yet.", 1, Role::Quiet);
+        page.text(" ", "Nothing yet.", Role::Quiet);
         return;
     }
     let room = page.width.saturating_sub(12).max(1);
     let columns = values.len().min(room);
-    let plain: Vec<u64> = values.iter().map(|(value, _)| *value).collect();
-    let shown = crate::paint::resample(&plain, columns);
+    let shown = crate::paint::resample(values, columns);
     let area = Rect::new(0, 0, page.width as u16, CHART);
     let mut buffer = Buffer::empty(area);
     let inner = Rect {
@@ -287,10 +295,10 @@ fn histograms(page: &mut Page, site: &SiteView) {
     page.heading(" Lifetimes of the freed ones");
     if site.lifetimes.counts.iter().all(|&count| count == 0) {
         let words = match site.total_blocks {
-            0 => " None was allocated yet.",
-            _ => " None was ever freed.",
+            0 => "None was allocated yet.",
+            _ => "None was ever freed.",
         };
-        page.text(words, 1, Role::Strong);
+        page.text(" ", words, Role::Strong);
         return;
     }
     histogram(page, &site.lifetimes, |nanoseconds| short_time(nanoseconds as f64 * 1e-9));
@@ -308,7 +316,7 @@ fn short_time(seconds: f64) -> String {
 fn histogram(page: &mut Page, histogram: &Log2Histogram, words: impl Fn(u64) -> String) {
     let counts = &histogram.counts;
     let Some(first) = counts.iter().position(|&count| count > 0) else {
-        page.text(" Nothing yet.", 1, Role::Quiet);
+        page.text(" ", "Nothing yet.", Role::Quiet);
         return;
     };
     let last = counts.iter().rposition(|&count| count > 0).unwrap_or(first);

@@ -31,7 +31,7 @@ const LIVE: usize = 9;
 const BLOCKS: usize = 7;
 const GENERATIONS: usize = 6;
 const AGE: usize = 8;
-const MARK: usize = 10;
+const MARK: usize = 11;
 
 impl Columns {
     fn fit(app: &App, width: usize) -> Columns {
