@@ -20,7 +20,9 @@ struct Demo {
 impl Feed for Demo {
     fn view(&mut self) -> Arc<View> {
         if let Some(left) = &mut self.panics_after {
-            *left = left.checked_sub(1).unwrap_or_else(|| panic!("the demo was asked to panic"));
+            *left = left
+                .checked_sub(1)
+                .unwrap_or_else(|| panic!("the demo was asked to panic"));
         }
         Arc::clone(&self.view)
     }

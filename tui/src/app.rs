@@ -223,9 +223,7 @@ impl App {
     pub fn headline(&self) -> &Headline {
         let device = self.process().zip(self.device());
         device
-            .and_then(|(process, device)| {
-                self.headlines.get(&(process.info.pid, device.device))
-            })
+            .and_then(|(process, device)| self.headlines.get(&(process.info.pid, device.device)))
             .unwrap_or(&self.nothing_seen)
     }
 
@@ -341,7 +339,8 @@ impl App {
 
     /// Brings up to date what is on the screen and only that.
     pub(crate) fn settle(&mut self) {
-        let needs_table = self.site.is_some() || matches!(self.screen, Screen::Sites | Screen::Tree);
+        let needs_table =
+            self.site.is_some() || matches!(self.screen, Screen::Sites | Screen::Tree);
         if needs_table && self.table_stale {
             self.table_stale = false;
             self.tree_stale = true;
@@ -372,8 +371,12 @@ impl App {
         self.first = layout::first_row(self.first, selected, rows, self.table_height());
         let tree_rows = self.tree.rows().len();
         let tree_selected = self.tree.selected();
-        self.tree_first =
-            layout::first_row(self.tree_first, tree_selected, tree_rows, self.table_height());
+        self.tree_first = layout::first_row(
+            self.tree_first,
+            tree_selected,
+            tree_rows,
+            self.table_height(),
+        );
         if self.screen == Screen::Sites && self.site.is_none() {
             let from = self.first.min(rows);
             let to = (from + self.table_height()).min(rows);

@@ -132,7 +132,9 @@ fn cell(
     style.fg = theme.colour(role);
     if part < 8 {
         // What begins within the cell is its ground.
-        let above = tops[below + 1..].iter().find(|(next, _)| *next > top.max(bottom + 4));
+        let above = tops[below + 1..]
+            .iter()
+            .find(|(next, _)| *next > top.max(bottom + 4));
         style.bg = above.and_then(|(_, role)| theme.colour(*role));
     }
     cell.set_symbol(BLOCKS[part]);
@@ -225,8 +227,14 @@ pub fn marks(
                 let column = position(mark.time, from, to, usize::from(area.width));
                 let cell = &mut buffer[(area.x + column as u16, area.y)];
                 // On an area the mark must not look like a hole.
-                let ground = if cell.symbol() == "█" { cell.fg } else { cell.bg };
-                cell.set_symbol(symbol).set_style(theme.style(role)).set_bg(ground);
+                let ground = if cell.symbol() == "█" {
+                    cell.fg
+                } else {
+                    cell.bg
+                };
+                cell.set_symbol(symbol)
+                    .set_style(theme.style(role))
+                    .set_bg(ground);
             }
         }
     }

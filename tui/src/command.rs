@@ -83,7 +83,9 @@ pub fn grouping_name(grouping: Grouping) -> &'static str {
 
 /// As many rows as the user has seen, in tens.
 fn top(app: &App) -> usize {
-    (app.first + app.table_height()).max(10).next_multiple_of(10)
+    (app.first + app.table_height())
+        .max(10)
+        .next_multiple_of(10)
 }
 
 #[cfg(test)]

@@ -68,8 +68,7 @@ fn written(what: &str, directory: &Path, stem: &str, extension: &str, content: &
         },
         Err((path, error)) => Note {
             text: format!(
-                "{what} not written: {}: {error}; start vramscope in a directory that you may \
-                 write to",
+                "{what} not written to {}: {error}; start vramscope where you may write",
                 escape::text(&path.to_string_lossy())
             ),
             failed: true,
@@ -122,6 +121,10 @@ mod tests {
     fn failures_name_the_path() {
         let note = written("report", Path::new("/nowhere/at/all"), "run", "txt", "");
         assert!(note.failed);
-        assert!(note.text.contains("/nowhere/at/all/run.txt"), "{}", note.text);
+        assert!(
+            note.text.contains("/nowhere/at/all/run.txt"),
+            "{}",
+            note.text
+        );
     }
 }

@@ -302,9 +302,9 @@ pub fn action(event: &KeyEvent, scope: Scope) -> Option<Action> {
 
 /// Footer words for `scope`: key and word, the view's own first.
 pub fn hints(scope: Scope) -> impl Iterator<Item = (String, &'static str)> {
-    let own = BINDINGS.iter().filter(move |binding| {
-        binding.scope == scope && scope != Scope::Everywhere
-    });
+    let own = BINDINGS
+        .iter()
+        .filter(move |binding| binding.scope == scope && scope != Scope::Everywhere);
     let common = BINDINGS
         .iter()
         .filter(|binding| binding.scope == Scope::Everywhere);
@@ -336,7 +336,11 @@ pub fn markdown() -> String {
     );
     for (scope, rows) in sections() {
         // Writing to a string cannot fail.
-        let _ = write!(out, "\n## {}\n\n| key | what it does |\n|---|---|\n", capital(scope.title()));
+        let _ = write!(
+            out,
+            "\n## {}\n\n| key | what it does |\n|---|---|\n",
+            capital(scope.title())
+        );
         for (keys, help) in rows {
             let keys = keys
                 .split(' ')

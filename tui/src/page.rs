@@ -64,7 +64,11 @@ impl Page {
         let indent = escape::width(lead);
         let room = self.width.saturating_sub(indent);
         for (index, line) in wrap(text, room, 0).into_iter().enumerate() {
-            let lead = if index == 0 { lead.to_owned() } else { " ".repeat(indent) };
+            let lead = if index == 0 {
+                lead.to_owned()
+            } else {
+                " ".repeat(indent)
+            };
             self.line([(lead, role), (line, role)]);
         }
     }

@@ -112,7 +112,11 @@ impl<'a> Pen<'a> {
     /// A bar of `filled` out of `columns`, in eighths where the terminal can.
     pub fn bar(&mut self, part: f64, columns: usize, role: Role) -> &mut Self {
         let from = self.x;
-        let part = if part.is_finite() { part.clamp(0.0, 1.0) } else { 0.0 };
+        let part = if part.is_finite() {
+            part.clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         let eighths = (part * columns as f64 * 8.0).round() as usize;
         // Something is never nothing.
         let eighths = if part > 0.0 { eighths.max(1) } else { 0 };
@@ -208,14 +212,19 @@ mod tests {
     #[test]
     fn numbers_are_never_cut() {
         let text = draw(Charset::Unicode, 12, |pen| {
-            pen.right("123456", 4, Role::Text).right("12", 4, Role::Text);
+            pen.right("123456", 4, Role::Text)
+                .right("12", 4, Role::Text);
         });
         assert_eq!(text, "  ··  12    ");
     }
 
     #[test]
     fn bars_show_a_little_as_something() {
-        let bar = |part| draw(Charset::Unicode, 4, |pen| drop(pen.bar(part, 4, Role::Text)));
+        let bar = |part| {
+            draw(Charset::Unicode, 4, |pen| {
+                pen.bar(part, 4, Role::Text);
+            })
+        };
         assert_eq!(bar(0.0), "    ");
         assert_eq!(bar(1e-9), "▏   ");
         assert_eq!(bar(0.5), "██  ");
@@ -228,7 +237,11 @@ mod tests {
         assert_eq!(resample(&[1, 9, 1, 1], 2), [9, 1]);
         assert_eq!(resample(&[5], 3), [5, 5, 5]);
         assert_eq!(resample(&[], 3), Vec::<u64>::new());
-        let line = |values: &[u64]| draw(Charset::Unicode, 3, |pen| drop(pen.sparkline(values, 3, Role::Text)));
+        let line = |values: &[u64]| {
+            draw(Charset::Unicode, 3, |pen| {
+                pen.sparkline(values, 3, Role::Text);
+            })
+        };
         assert_eq!(line(&[0, 1, 2]), "▁▅█");
         assert_eq!(line(&[1000, 1001, 1002]), "▁▅█");
         assert_eq!(line(&[7, 7, 7]), "███");

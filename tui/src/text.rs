@@ -60,7 +60,9 @@ pub fn ascii(char: char) -> char {
         ' '..='~' => char,
         '─' | '━' | '–' | '—' | '╌' | '╴' => '-',
         '│' | '┃' => '|',
-        '┌' | '┐' | '└' | '┘' | '├' | '┤' | '┬' | '┴' | '┼' | '╭' | '╮' | '╰' | '╯' => '+',
+        '┌' | '┐' | '└' | '┘' | '├' | '┤' | '┬' | '┴' | '┼' | '╭' | '╮' | '╰' | '╯' => {
+            '+'
+        }
         '█' | '▇' | '▆' => '#',
         '▓' | '▅' | '▄' => '=',
         '▒' | '▃' => '-',
@@ -116,7 +118,10 @@ mod tests {
     fn nothing_passes_the_gate() {
         let area = Rect::new(0, 0, 6, 1);
         let mut buffer = Buffer::empty(area);
-        for (x, symbol) in ["\x1b", "a", "a\u{200d}", "\u{202e}", "█", "学"].into_iter().enumerate() {
+        for (x, symbol) in ["\x1b", "a", "a\u{200d}", "\u{202e}", "█", "学"]
+            .into_iter()
+            .enumerate()
+        {
             buffer[(x as u16, 0)].set_symbol(symbol);
         }
         let mut ascii = buffer.clone();

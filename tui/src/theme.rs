@@ -128,9 +128,27 @@ impl Theme {
         let coloured = self.palette != Palette::Mono;
         match (self.charset, role) {
             (Charset::Unicode, Role::Stays) => "█",
-            (Charset::Unicode, Role::Flows) => if coloured { "█" } else { "▒" },
-            (Charset::Unicode, Role::Cached) => if coloured { "█" } else { "░" },
-            (Charset::Unicode, Role::Outside) => if coloured { "█" } else { "▚" },
+            (Charset::Unicode, Role::Flows) => {
+                if coloured {
+                    "█"
+                } else {
+                    "▒"
+                }
+            }
+            (Charset::Unicode, Role::Cached) => {
+                if coloured {
+                    "█"
+                } else {
+                    "░"
+                }
+            }
+            (Charset::Unicode, Role::Outside) => {
+                if coloured {
+                    "█"
+                } else {
+                    "▚"
+                }
+            }
             (Charset::Unicode, _) => "·",
             (Charset::Ascii, Role::Stays) => "#",
             (Charset::Ascii, Role::Flows) => "=",

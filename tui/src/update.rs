@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use crossterm::event::{KeyCode, KeyEvent};
-use vramscope_collector::{report::units, view::{Grouping, View}};
+use vramscope_collector::{
+    report::units,
+    view::{Grouping, View},
+};
 use vramscope_events::{Layer, Time};
 
 use crate::{
@@ -177,7 +180,9 @@ fn on_help_key(app: &mut App, key: &KeyEvent, action: Option<Action>) -> Option<
 }
 
 fn edit_filter(app: &mut App, key: &KeyEvent) {
-    let Some(prompt) = &mut app.prompt else { return };
+    let Some(prompt) = &mut app.prompt else {
+        return;
+    };
     match prompt.edit(key) {
         Edited::Goes => {}
         Edited::Cancelled => app.prompt = None,
@@ -297,8 +302,15 @@ fn ask(app: &mut App, action: Action) {
     }
     // The column may not fit the screen.
     let by = command::grouping_name(app.query.grouping);
-    let smallest = if app.query.reversed { ", smallest first" } else { "" };
-    note(app, format!("by {by}, ordered by {}{smallest}", app.query.order.name()));
+    let smallest = if app.query.reversed {
+        ", smallest first"
+    } else {
+        ""
+    };
+    note(
+        app,
+        format!("by {by}, ordered by {}{smallest}", app.query.order.name()),
+    );
     app.table_stale = true;
 }
 
@@ -357,7 +369,10 @@ fn next_process(app: &mut App, by: isize) {
         .position(|other| other.info.pid == process.info.pid)
         .unwrap_or(0) as isize;
     let next = &app.view.processes[(at + by).rem_euclid(count) as usize];
-    let device = next.devices.first().map_or_else(Default::default, |device| device.device);
+    let device = next
+        .devices
+        .first()
+        .map_or_else(Default::default, |device| device.device);
     if count == 1 {
         note(app, "there is only this process".into());
         return;
@@ -386,14 +401,19 @@ fn next_device(app: &mut App) {
 
 fn seek(app: &mut App, hundredths: i32) -> Option<Effect> {
     let Some((first, last)) = app.span else {
-        note(app, "the time cursor moves only in a recording: vramscope live FILE".into());
+        note(
+            app,
+            "the time cursor moves only in a recording: vramscope live FILE".into(),
+        );
         return None;
     };
     let length = i128::from(last.0.saturating_sub(first.0));
     let moment = i128::from(app.latest.now.0) + length * i128::from(hundredths) / 100;
     let moment = moment.clamp(i128::from(first.0), i128::from(last.0.max(first.0)));
     app.frozen = false;
-    u64::try_from(moment).ok().map(|moment| Effect::Seek(Time(moment)))
+    u64::try_from(moment)
+        .ok()
+        .map(|moment| Effect::Seek(Time(moment)))
 }
 
 fn note(app: &mut App, text: String) {

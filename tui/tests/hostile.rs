@@ -15,21 +15,37 @@ use vramscope_events::{Pid, Time};
 use vramscope_tui::{Charset, Palette, Theme};
 
 const EVERY_VIEW: [&str; 12] = [
-    "1", "2", "2b", "3", "4", "5", "6", "<enter>", "?", "g", "ggg", "/\u{202e}x\u{200b}",
+    "1",
+    "2",
+    "2b",
+    "3",
+    "4",
+    "5",
+    "6",
+    "<enter>",
+    "?",
+    "g",
+    "ggg",
+    "/\u{202e}x\u{200b}",
 ];
 
 fn themes() -> impl Iterator<Item = Theme> {
-    [Charset::Unicode, Charset::Ascii].into_iter().map(|charset| Theme {
-        palette: Palette::Dark,
-        charset,
-    })
+    [Charset::Unicode, Charset::Ascii]
+        .into_iter()
+        .map(|charset| Theme {
+            palette: Palette::Dark,
+            charset,
+        })
 }
 
 fn assert_harmless(buffer: &Buffer, charset: Charset) {
     for cell in &buffer.content {
         let symbol = cell.symbol();
         assert!(symbol.chars().all(escape::printable), "{symbol:?}");
-        assert!(charset == Charset::Unicode || symbol.is_ascii(), "{symbol:?}");
+        assert!(
+            charset == Charset::Unicode || symbol.is_ascii(),
+            "{symbol:?}"
+        );
     }
 }
 
@@ -139,11 +155,18 @@ fn the_text_is_still_readable() {
 #[test]
 fn any_size_will_do() {
     let theme = themes().next().expect("there are themes");
-    let stories = [fixture::leak, fixture::nothing_yet, fixture::four_ranks, fixture::hostile];
+    let stories = [
+        fixture::leak,
+        fixture::nothing_yet,
+        fixture::four_ranks,
+        fixture::hostile,
+    ];
     for story in stories {
         for columns in [0, 1, 2, 3, 7, 12, 24, 40, 61, 110, 300] {
             for lines in [0, 1, 2, 3, 4, 5, 6, 8, 9, 11, 15, 17, 20, 31, 60] {
-                for keys in ["", "2", "2b", "3", "4", "5", "6", "<enter>", "?", "m", "/x("] {
+                for keys in [
+                    "", "2", "2b", "3", "4", "5", "6", "<enter>", "?", "m", "/x(",
+                ] {
                     let buffer = screen(story(), keys, (columns, lines), theme);
                     assert_harmless(&buffer, theme.charset);
                 }

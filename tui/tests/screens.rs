@@ -132,7 +132,12 @@ fn what_keys_do() {
 
 #[test]
 fn seven_bits_and_no_colour() {
-    for (name, keys) in [("sites", ""), ("tree", "2"), ("site", "<enter>"), ("timeline", "4")] {
+    for (name, keys) in [
+        ("sites", ""),
+        ("tree", "2"),
+        ("site", "<enter>"),
+        ("timeline", "4"),
+    ] {
         let buffer = screen(fixture::leak(), keys, (80, 24), PLAIN);
         assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()));
         insta::assert_snapshot!(format!("ascii_{name}"), text(&buffer));

@@ -95,7 +95,10 @@ mod tests {
 
     #[test]
     fn any_frame_counts() {
-        let stack = [frame("model.py", "forward", 7), frame("train.py", "main", 40)];
+        let stack = [
+            frame("model.py", "forward", 7),
+            frame("train.py", "main", 40),
+        ];
         let keeps = |text: &str| {
             let filter = Filter::parse(text).expect("valid").expect("not empty");
             filter.keeps(&stack)

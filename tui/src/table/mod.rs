@@ -223,8 +223,8 @@ impl Table {
     /// Makes the rows for `sites`.
     pub fn refresh(&mut self, sites: &Arc<[SiteView]>, query: &Query, mark: Option<&Mark>) {
         let regrouped = query.grouping != self.query.grouping;
-        let refiltered = query.filter.as_ref().map(Filter::text)
-            != self.query.filter.as_ref().map(Filter::text);
+        let refiltered =
+            query.filter.as_ref().map(Filter::text) != self.query.filter.as_ref().map(Filter::text);
         if regrouped || refiltered {
             self.known.clear();
         }
@@ -251,7 +251,11 @@ impl Table {
         for site in sites.iter() {
             let group = match self.known.get(&site.id.0) {
                 Some(known) if Arc::ptr_eq(&known.stack, &site.stack) => {
-                    if known.kept { known.group } else { NONE }
+                    if known.kept {
+                        known.group
+                    } else {
+                        NONE
+                    }
                 }
                 _ => self.learn(site),
             };
@@ -358,8 +362,13 @@ impl Table {
                 place(a).cmp(&place(b)).then(a.group.cmp(&b.group))
             });
         } else {
-            self.rows
-                .sort_unstable_by_key(|row| (Reverse(rank(row, order)), Reverse(row.live_bytes), row.group));
+            self.rows.sort_unstable_by_key(|row| {
+                (
+                    Reverse(rank(row, order)),
+                    Reverse(row.live_bytes),
+                    row.group,
+                )
+            });
         }
         if self.query.reversed {
             self.rows.reverse();

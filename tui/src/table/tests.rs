@@ -59,7 +59,8 @@ fn every_order_is_one() {
     let mut table = Table::default();
     for order in Order::ALL {
         table.refresh(&sites, &query(Grouping::Line, order), None);
-        let falls = |key: &dyn Fn(&Row) -> u64| table.rows().is_sorted_by_key(|row| Reverse(key(row)));
+        let falls =
+            |key: &dyn Fn(&Row) -> u64| table.rows().is_sorted_by_key(|row| Reverse(key(row)));
         match order {
             Order::Growth => assert!(table.rows().is_sorted_by(|a, b| a.growth + 0.1 >= b.growth)),
             Order::Live => assert!(falls(&|row| row.live_bytes)),
@@ -112,7 +113,11 @@ fn a_mark_counts_from_where_it_was_set() {
     after[1].live_blocks -= 1;
     let after: Arc<[SiteView]> = after.into();
     let mut table = Table::default();
-    table.refresh(&after, &query(Grouping::Stack, Order::SinceMark), Some(&mark));
+    table.refresh(
+        &after,
+        &query(Grouping::Stack, Order::SinceMark),
+        Some(&mark),
+    );
     let first = table.rows().first().expect("rows");
     let last = table.rows().last().expect("rows");
     assert_eq!(first.since_mark, (1000, 2));

@@ -1,10 +1,17 @@
 //! The last lines: names of views, the equivalent command, messages, what keys do.
 
-use ratatui::{buffer::Buffer, layout::Rect};
-use vramscope_collector::{escape, report::units};
+use ratatui::{
+    buffer::Buffer,
+    layout::Rect,
+    widgets::{Clear, Widget},
+};
+use vramscope_collector::{
+    escape,
+    report::{layout::wrap, units},
+};
 
 use crate::{
-    app::App,
+    app::{App, Note},
     command,
     keys::{self, Screen},
     paint::Pen,
@@ -22,8 +29,15 @@ pub fn draw_tabs(app: &App, buffer: &mut Buffer, area: Rect) {
     let mut pen = Pen::new(buffer, app.theme, area, 0);
     let (state, role) = state(app);
     let room = usize::from(area.width);
-    let names: usize = Screen::ALL.iter().map(|screen| screen.name().len() + 5).sum();
-    let wanted = if state.is_empty() { 0 } else { escape::width(&state) + 2 };
+    let names: usize = Screen::ALL
+        .iter()
+        .map(|screen| screen.name().len() + 5)
+        .sum();
+    let wanted = if state.is_empty() {
+        0
+    } else {
+        escape::width(&state) + 2
+    };
     let short = names + wanted > room;
     if !state.is_empty() {
         let state = escape::line(&state, room.saturating_sub(SHORT_NAMES));
@@ -98,19 +112,36 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         pen.foreign(rest.as_str(), room, Role::Text);
         return;
     }
-    if let Some(note) = &app.note {
-        let room = pen.room().saturating_sub(1);
-        let role = if note.failed { Role::Alarm } else { Role::Good };
-        // What matters is at the end: the path.
-        let text = escape::text(&note.text);
-        pen.put(" ", Role::Text);
-        match escape::width(&text) > room {
-            true => pen.path(&text, room, role),
-            false => pen.put(&text, role),
-        };
-        return;
+    match &app.note {
+        Some(note) => draw_note(app, buffer, area, note),
+        None => draw_hints(app, &mut pen),
     }
-    draw_hints(app, &mut pen);
+}
+
+/// A message; a long one takes the line above too, so that its path is read to the end.
+fn draw_note(app: &App, buffer: &mut Buffer, area: Rect, note: &Note) {
+    let role = if note.failed { Role::Alarm } else { Role::Good };
+    let width = usize::from(area.width).saturating_sub(2);
+    let lines = wrap(&escape::text(&note.text), width, 0);
+    let above = app.areas().command;
+    let (area, lines) = match lines.len() {
+        0 | 1 => (area, &lines[..]),
+        _ if above.is_empty() => (area, &lines[lines.len() - 1..]),
+        _ => {
+            Clear.render(above, buffer);
+            let both = Rect {
+                y: above.y,
+                height: 2,
+                ..area
+            };
+            (both, &lines[..2])
+        }
+    };
+    for (row, line) in lines.iter().enumerate() {
+        Pen::new(buffer, app.theme, area, row as u16)
+            .put(" ", Role::Text)
+            .put(line, role);
+    }
 }
 
 fn draw_hints(app: &App, pen: &mut Pen<'_>) {

@@ -112,7 +112,11 @@ pub fn verdict_lines(app: &App, width: usize) -> Vec<Vec<(String, Role)>> {
     let used = escape::width(&first).saturating_sub(INDENT);
     let facts = match short_facts(app).filter(|_| width < 60) {
         Some(short) => vec![short],
-        None => wrap(&format!("{}{}", "\u{a0}".repeat(used), headline.facts), room, 0),
+        None => wrap(
+            &format!("{}{}", "\u{a0}".repeat(used), headline.facts),
+            room,
+            0,
+        ),
     };
     for (row, text) in facts.into_iter().enumerate() {
         let text = text.replace('\u{a0}', "");
@@ -124,7 +128,10 @@ pub fn verdict_lines(app: &App, width: usize) -> Vec<Vec<(String, Role)>> {
     if let Some(culprit) = &headline.culprit {
         let share = headline.share.clone().unwrap_or_default();
         let culprit_width = escape::width(culprit);
-        let mut line = vec![(" ".repeat(INDENT), Role::Text), (culprit.clone(), Role::Code)];
+        let mut line = vec![
+            (" ".repeat(INDENT), Role::Text),
+            (culprit.clone(), Role::Code),
+        ];
         if culprit_width + escape::width(&share) + 2 <= room {
             line.push((format!("  {share}"), Role::Text));
             lines.push(line);
@@ -137,7 +144,10 @@ pub fn verdict_lines(app: &App, width: usize) -> Vec<Vec<(String, Role)>> {
         let advice = wrap(&headline.advice, room.saturating_sub(2), 0);
         for (row, text) in advice.into_iter().enumerate() {
             let lead = if row == 0 { "→ " } else { "  " };
-            lines.push(vec![(format!("{:INDENT$}{lead}", ""), Role::Text), (text, Role::Text)]);
+            lines.push(vec![
+                (format!("{:INDENT$}{lead}", ""), Role::Text),
+                (text, Role::Text),
+            ]);
         }
     }
     lines

@@ -2,13 +2,7 @@
 
 use vramscope_collector::{report::layout::wrap, view::MarkKind};
 
-use crate::{
-    app::App,
-    chart,
-    keys,
-    page::Page,
-    theme::Role,
-};
+use crate::{app::App, chart, keys, page::Page, theme::Role};
 
 /// The help, in two columns where there is room.
 pub fn page(app: &App, width: usize) -> Page {
@@ -41,13 +35,20 @@ pub fn page(app: &App, width: usize) -> Page {
 fn signs(app: &App, page: &mut Page) {
     page.heading(" signs");
     for (role, words) in [
-        (Role::Stays, "stays over a whole step: the floor of allocated"),
+        (
+            Role::Stays,
+            "stays over a whole step: the floor of allocated",
+        ),
         (Role::Flows, "comes and goes within a step"),
         (Role::Cached, "reserved by PyTorch, not allocated"),
         (Role::Outside, "the process's, beyond PyTorch"),
     ] {
         let sign = app.theme.fill(role).to_owned();
-        page.line([(" ".into(), Role::Text), (sign, role), (format!("  {words}"), Role::Text)]);
+        page.line([
+            (" ".into(), Role::Text),
+            (sign, role),
+            (format!("  {words}"), Role::Text),
+        ]);
     }
     for kind in [
         MarkKind::OutOfMemory,
@@ -57,9 +58,16 @@ fn signs(app: &App, page: &mut Page) {
     ] {
         let (sign, role) = chart::mark_symbol(kind, app.theme);
         let words = format!("  {}", chart::mark_name(kind));
-        page.line([(" ".into(), Role::Text), (sign.into(), role), (words, Role::Text)]);
+        page.line([
+            (" ".into(), Role::Text),
+            (sign.into(), role),
+            (words, Role::Text),
+        ]);
     }
-    page.line([(" ▲".into(), Role::Alarm), ("  before a site: the verdict names it".into(), Role::Text)]);
+    page.line([
+        (" ▲".into(), Role::Alarm),
+        ("  before a site: the verdict names it".into(), Role::Text),
+    ]);
 }
 
 /// How far the help can be scrolled.

@@ -31,7 +31,9 @@ pub fn page(app: &App, width: usize) -> Page {
             seconds if seconds < 1.0 => "0 s".into(),
             seconds => units::duration(seconds),
         };
-        let step = entry.step.map(|step| format!("step {}", units::count(step)));
+        let step = entry
+            .step
+            .map(|step| format!("step {}", units::count(step)));
         let mut pieces = vec![
             (format!(" {sign} "), role),
             (format!("{time:>12}  "), Role::Quiet),
@@ -46,8 +48,15 @@ pub fn page(app: &App, width: usize) -> Page {
         page.line(pieces);
     }
     page.heading(" Losses");
-    for note in vramscope_collector::report::notes::of_view(view).iter().take(1) {
-        let role = if view.lost.events == 0 { Role::Text } else { Role::Alarm };
+    for note in vramscope_collector::report::notes::of_view(view)
+        .iter()
+        .take(1)
+    {
+        let role = if view.lost.events == 0 {
+            Role::Text
+        } else {
+            Role::Alarm
+        };
         page.text(" ", note, role);
     }
     page.heading(" Probes");

@@ -23,7 +23,10 @@ pub fn page(app: &App, width: usize) -> Page {
     };
     page.line([
         (format!(" GPU {} ", device.device), Role::Title),
-        (format!("as process {} numbers it", process.info.pid), Role::Quiet),
+        (
+            format!("as process {} numbers it", process.info.pid),
+            Role::Quiet,
+        ),
     ]);
     page.gap();
     let shares = shares(device);
@@ -49,13 +52,23 @@ pub fn page(app: &App, width: usize) -> Page {
         (Some(capacity), free) => {
             let others = capacity.saturating_sub(used + free.unwrap_or(0));
             if free.is_some() && others > capacity / 1000 {
-                share(app, &mut page, "other processes", others, whole, Role::Quiet);
+                share(
+                    app,
+                    &mut page,
+                    "other processes",
+                    others,
+                    whole,
+                    Role::Quiet,
+                );
             }
             if let Some(free) = free {
                 share(app, &mut page, "free", free, whole, Role::Quiet);
             }
             page.line([
-                (format!("   {:<1$}", "capacity", name_columns(width)), Role::Text),
+                (
+                    format!("   {:<1$}", "capacity", name_columns(width)),
+                    Role::Text,
+                ),
                 (format!("{:>10}", units::bytes(capacity)), Role::Strong),
             ]);
         }
@@ -107,7 +120,9 @@ fn share(app: &App, page: &mut Page, name: &str, bytes: Bytes, whole: Bytes, rol
     let part = bytes as f64 / whole as f64;
     let columns = name_columns(page.width);
     page.drawn(|pen| {
-        pen.put(" ", Role::Text).put(app.theme.fill(role), role).put(" ", role);
+        pen.put(" ", Role::Text)
+            .put(app.theme.fill(role), role)
+            .put(" ", role);
         pen.left(name, columns, Role::Text);
         pen.right(&units::bytes(bytes), 10, Role::Strong);
         pen.right(&units::percent(part), 7, Role::Quiet).skip(2);
@@ -189,14 +204,21 @@ fn books(app: &App, page: &mut Page, device: &DeviceView) {
 fn drivers(app: &App, page: &mut Page, device: &DeviceView) {
     page.heading(" Taken from the driver since the attach");
     if device.driver_sites.is_empty() {
-        page.text(" ", "Nothing, or the driver's probes are absent (6 tells).", Role::Quiet);
+        page.text(
+            " ",
+            "Nothing, or the driver's probes are absent (6 tells).",
+            Role::Quiet,
+        );
         return;
     }
     let Some(process) = app.process() else { return };
     for site in device.driver_sites.iter().take(12) {
         let words = vramscope_collector::report::headline::site_words(site, process, 200);
         page.line([
-            (format!(" {:>10}  ", units::bytes(site.live_bytes)), Role::Text),
+            (
+                format!(" {:>10}  ", units::bytes(site.live_bytes)),
+                Role::Text,
+            ),
             (words, Role::Quiet),
         ]);
     }

@@ -29,7 +29,10 @@ fn entries(app: &App) -> Vec<Entry<'_>> {
     let mut floors: Vec<u64> = app.devices().map(|(_, device)| floor(device)).collect();
     floors.sort_unstable();
     // The lower one of two: with two ranks the larger stands out.
-    let median = floors.get(floors.len().saturating_sub(1) / 2).copied().unwrap_or(0);
+    let median = floors
+        .get(floors.len().saturating_sub(1) / 2)
+        .copied()
+        .unwrap_or(0);
     let mut entries: Vec<Entry<'_>> = app
         .devices()
         .map(|(process, device)| Entry {
@@ -97,7 +100,12 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             0 => "no process is traced yet",
             _ => "waiting for the first allocation on a GPU",
         };
-        super::empty(app, buffer, inner, &[waiting, "child processes appear by themselves"]);
+        super::empty(
+            app,
+            buffer,
+            inner,
+            &[waiting, "child processes appear by themselves"],
+        );
         return;
     }
     let height = app.table_height();
@@ -132,8 +140,14 @@ const TREND_FROM: usize = 110;
 fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry<'_>) {
     let (process, device) = (entry.process, entry.device);
     let width = usize::from(area.width);
-    let growth = device.verdict.as_ref().map(|verdict| verdict.growth_bytes_per_step);
-    let rank = process.info.rank.map_or("-".to_owned(), |rank| rank.to_string());
+    let growth = device
+        .verdict
+        .as_ref()
+        .map(|verdict| verdict.growth_bytes_per_step);
+    let rank = process
+        .info
+        .rank
+        .map_or("-".to_owned(), |rank| rank.to_string());
     let texts = [
         rank,
         process.info.pid.to_string(),
@@ -151,7 +165,12 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry
         }
     }
     if width >= TREND_FROM {
-        let floors: Vec<u64> = device.series.points.iter().map(|point| point.floor).collect();
+        let floors: Vec<u64> = device
+            .series
+            .points
+            .iter()
+            .map(|point| point.floor)
+            .collect();
         pen.skip(1).sparkline(&floors, TREND, Role::Stays);
     }
     let (word, role, symbol) = match &device.verdict {
@@ -159,19 +178,31 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry
         Some(verdict) => {
             let tone = headline::class_tone(verdict.class);
             let word = headline::class_word(verdict.class);
-            (word, super::header::tone_role(tone), super::header::symbol(tone))
+            (
+                word,
+                super::header::tone_role(tone),
+                super::header::symbol(tone),
+            )
         }
     };
-    pen.put(" ", Role::Text).put(symbol, role).put(" ", role).put(word, role);
+    pen.put(" ", Role::Text)
+        .put(symbol, role)
+        .put(" ", role)
+        .put(word, role);
     if process.exited.is_some() {
         pen.put(" (exited)", Role::Warn);
     }
     let room = pen.room().saturating_sub(2);
     let known = app.headlines.get(&(process.info.pid, device.device));
     let culprit = known.and_then(|headline| headline.culprit.as_deref());
-    match culprit.filter(|_| room > 12) {
+    if room < 16 {
+        return;
+    }
+    match culprit {
         Some(culprit) => pen.put("  ", Role::Text).foreign(culprit, room, Role::Code),
-        None => pen.put("  ", Role::Text).foreign(&process.info.command, room, Role::Quiet),
+        None => pen
+            .put("  ", Role::Text)
+            .foreign(&process.info.command, room, Role::Quiet),
     };
 }
 
@@ -192,7 +223,8 @@ fn draw_gone(app: &App, buffer: &mut Buffer, area: Rect, line: u16) {
         .collect();
     for (index, process) in without.iter().enumerate() {
         let mut pen = Pen::new(buffer, app.theme, area, line + index as u16);
-        pen.skip(6).right(&process.info.pid.to_string(), 8, Role::Quiet);
+        pen.skip(6)
+            .right(&process.info.pid.to_string(), 8, Role::Quiet);
         pen.put("  no allocation on a GPU  ", Role::Quiet);
         let room = pen.room();
         pen.foreign(&process.info.command, room, Role::Quiet);

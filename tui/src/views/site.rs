@@ -10,8 +10,7 @@ use vramscope_events::FrameKind;
 
 use crate::{
     app::{App, OpenSite},
-    chart,
-    command,
+    chart, command,
     page::Page,
     theme::{Role, Theme},
 };
@@ -90,7 +89,11 @@ fn facts(app: &App, page: &mut Page, site: &SiteView) {
             units::percent(site.growth_share)
         ),
     };
-    page.pair(" growth", &growth, if still { Role::Text } else { Role::Strong });
+    page.pair(
+        " growth",
+        &growth,
+        if still { Role::Text } else { Role::Strong },
+    );
     let live = format!(
         "{} in {} blocks",
         units::bytes(site.live_bytes),
@@ -113,7 +116,12 @@ fn facts(app: &App, page: &mut Page, site: &SiteView) {
         since(site.last_seen)
     );
     page.pair(" seen", &seen, Role::Text);
-    if let Some(row) = app.table.rows().iter().find(|row| row.head_is(&app.table, site)) {
+    if let Some(row) = app
+        .table
+        .rows()
+        .iter()
+        .find(|row| row.head_is(&app.table, site))
+    {
         if app.mark.is_some() {
             let (bytes, blocks) = row.since_mark;
             let words = format!("{} in {blocks:+} blocks", units::signed_bytes(bytes as f64));
@@ -122,7 +130,10 @@ fn facts(app: &App, page: &mut Page, site: &SiteView) {
     }
     if site.stacks > 1 {
         let by = command::grouping_name(app.query.grouping);
-        let words = format!("{} stacks, put together by {by}", units::count(site.stacks.into()));
+        let words = format!(
+            "{} stacks, put together by {by}",
+            units::count(site.stacks.into())
+        );
         page.pair(" made of", &words, Role::Text);
     }
 }
@@ -150,7 +161,11 @@ fn advice(app: &App, page: &mut Page, open: &OpenSite) {
     let verdict = app.device().and_then(|device| device.verdict.as_ref());
     if let Some(verdict) = verdict.filter(|_| app.culprits.contains(&open.group)) {
         if let Some(kind) = verdict.kind {
-            page.text(" ", &format!("Likely {}.", headline::kind_words(kind)), Role::Strong);
+            page.text(
+                " ",
+                &format!("Likely {}.", headline::kind_words(kind)),
+                Role::Strong,
+            );
         }
         page.text(" → ", &escape::text(&verdict.advice), Role::Text);
         for line in &verdict.evidence {
@@ -165,7 +180,9 @@ fn advice(app: &App, page: &mut Page, open: &OpenSite) {
             "All survivors are of one step and do not grow: weights, optimizer state or the batch \
              in flight. The verdict does not name it."
         }
-        (_, false) => "Survivors of several steps, but no growth: a bounded cache or a short queue.",
+        (_, false) => {
+            "Survivors of several steps, but no growth: a bounded cache or a short queue."
+        }
         (_, true) => "It grows, but the verdict does not name it (yet).",
     };
     page.text(" ", words, Role::Text);
@@ -177,7 +194,11 @@ fn stack(page: &mut Page, site: &SiteView, process: &ProcessView) {
         _ => " Stack that grows most, callers first",
     });
     if site.stack.is_empty() {
-        page.text(" ", "No frame is known: the thread runs no Python.", Role::Quiet);
+        page.text(
+            " ",
+            "No frame is known: the thread runs no Python.",
+            Role::Quiet,
+        );
     }
     for (index, frame) in site.stack.iter().enumerate().rev() {
         let own = site.user_frame == Some(index);
@@ -187,7 +208,10 @@ fn stack(page: &mut Page, site: &SiteView, process: &ProcessView) {
 
 fn frame_lines(page: &mut Page, frame: &FrameView, own: bool, process: &ProcessView) {
     if frame.kind == FrameKind::Backward {
-        page.line([("   [backward] made by autograd for the call above".into(), Role::Quiet)]);
+        page.line([(
+            "   [backward] made by autograd for the call above".into(),
+            Role::Quiet,
+        )]);
         return;
     }
     let role = match (own, frame.user, frame.kind) {
@@ -221,7 +245,11 @@ fn generations(app: &App, page: &mut Page, spans: &[GenerationSpan]) {
         return;
     };
     let steps = last.last - first.first + 1;
-    let columns = page.width.saturating_sub(12).clamp(1, 64).min(steps as usize);
+    let columns = page
+        .width
+        .saturating_sub(12)
+        .clamp(1, 64)
+        .min(steps as usize);
     let values: Vec<u64> = (0..columns)
         .map(|column| {
             let part = |column: usize| column as f64 * steps as f64 / columns as f64;
@@ -238,7 +266,10 @@ fn generations(app: &App, page: &mut Page, spans: &[GenerationSpan]) {
     let right = units::count(last.last);
     let room = columns.max(left.len() + right.len() + 2);
     let gap = room - left.len() - right.len();
-    page.line([(format!("{:10} {left}{}{right}", "", " ".repeat(gap)), Role::Quiet)]);
+    page.line([(
+        format!("{:10} {left}{}{right}", "", " ".repeat(gap)),
+        Role::Quiet,
+    )]);
 }
 
 /// What was born between two moments, in steps from `origin`: a span's bytes are spread evenly over
@@ -301,7 +332,9 @@ fn histograms(page: &mut Page, site: &SiteView) {
         page.text(" ", words, Role::Strong);
         return;
     }
-    histogram(page, &site.lifetimes, |nanoseconds| short_time(nanoseconds as f64 * 1e-9));
+    histogram(page, &site.lifetimes, |nanoseconds| {
+        short_time(nanoseconds as f64 * 1e-9)
+    });
 }
 
 fn short_time(seconds: f64) -> String {
@@ -328,11 +361,18 @@ fn histogram(page: &mut Page, histogram: &Log2Histogram, words: impl Fn(u64) -> 
             (from, counts[from..to].iter().sum())
         })
         .collect();
-    let most = rows.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
+    let most = rows
+        .iter()
+        .map(|(_, count)| *count)
+        .max()
+        .unwrap_or(1)
+        .max(1);
     for (from, count) in rows {
         let low = if from == 0 { 0 } else { 1u64 << from };
         page.drawn(|pen| {
-            pen.put(" from ", Role::Quiet).right(&words(low), 10, Role::Text).skip(1);
+            pen.put(" from ", Role::Quiet)
+                .right(&words(low), 10, Role::Text)
+                .skip(1);
             let columns = pen.room().saturating_sub(10).min(30);
             pen.bar(count as f64 / most as f64, columns, Role::Stays);
             pen.put(&format!(" {}", units::short_count(count)), Role::Text);

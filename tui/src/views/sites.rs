@@ -46,12 +46,23 @@ impl Columns {
             function: 0,
             source: 0,
         };
-        let numbers = 2 + GROWTH + LIVE + 3
+        let numbers = 2
+            + GROWTH
+            + LIVE
+            + 3
             + if columns.blocks { BLOCKS + 1 } else { 0 }
-            + if columns.generations { GENERATIONS + 1 } else { 0 }
+            + if columns.generations {
+                GENERATIONS + 1
+            } else {
+                0
+            }
             + if columns.age { AGE + 1 } else { 0 }
             + if columns.mark { MARK + 1 } else { 0 }
-            + if columns.trend > 0 { columns.trend + 2 } else { 0 };
+            + if columns.trend > 0 {
+                columns.trend + 2
+            } else {
+                0
+            };
         let text = width.saturating_sub(numbers);
         let by_place = matches!(app.query.grouping, Grouping::Line | Grouping::Stack);
         columns.place = match text {
@@ -99,7 +110,11 @@ fn draw_names(app: &App, buffer: &mut Buffer, area: Rect, columns: &Columns) {
             (true, false) => "▾",
             (true, true) => "▴",
         };
-        let role = if order == own { Role::Strong } else { Role::Quiet };
+        let role = if order == own {
+            Role::Strong
+        } else {
+            Role::Quiet
+        };
         pen.right(&format!("{text}{arrow}"), width, role).skip(1);
     };
     name("GROWTH/STEP", GROWTH + 1, Order::Growth);
@@ -117,7 +132,9 @@ fn draw_names(app: &App, buffer: &mut Buffer, area: Rect, columns: &Columns) {
         name("AGE", AGE, Order::Age);
     }
     if columns.trend > 0 {
-        pen.skip(1).left("TREND", columns.trend, Role::Quiet).skip(1);
+        pen.skip(1)
+            .left("TREND", columns.trend, Role::Quiet)
+            .skip(1);
     }
     pen.skip(1);
     let what = match app.query.grouping {
@@ -126,7 +143,11 @@ fn draw_names(app: &App, buffer: &mut Buffer, area: Rect, columns: &Columns) {
         Grouping::Function => "FUNCTION",
         Grouping::Module => "MODULE",
     };
-    let role = if order == Order::Name { Role::Strong } else { Role::Quiet };
+    let role = if order == Order::Name {
+        Role::Strong
+    } else {
+        Role::Quiet
+    };
     pen.left(what, columns.place, role);
     if columns.function > 0 {
         pen.skip(1).left("FUNCTION", columns.function, Role::Quiet);
@@ -149,29 +170,42 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, row: &Row, co
     let loud = if culprit { Role::Alarm } else { Role::Text };
     pen.put(if culprit { "▲" } else { " " }, Role::Alarm);
     let growth = units::signed_bytes(row.growth);
-    let role = if row.growth.abs() < 0.5 { Role::Quiet } else { loud };
+    let role = if row.growth.abs() < 0.5 {
+        Role::Quiet
+    } else {
+        loud
+    };
     pen.right(&growth, GROWTH, role).skip(1);
-    pen.right(&units::bytes(row.live_bytes), LIVE, Role::Text).skip(1);
+    pen.right(&units::bytes(row.live_bytes), LIVE, Role::Text)
+        .skip(1);
     if columns.mark {
         let (bytes, _) = row.since_mark;
         let role = if bytes == 0 { Role::Quiet } else { Role::Text };
-        pen.right(&units::signed_bytes(bytes as f64), MARK, role).skip(1);
+        pen.right(&units::signed_bytes(bytes as f64), MARK, role)
+            .skip(1);
     }
     if columns.blocks {
-        pen.right(&units::short_count(row.live_blocks), BLOCKS, Role::Text).skip(1);
+        pen.right(&units::short_count(row.live_blocks), BLOCKS, Role::Text)
+            .skip(1);
     }
     let detail = app.details.get(&row.group);
     if columns.generations {
         let generations = detail.map_or(row.generations, |detail| detail.generations);
-        pen.right(&units::short_count(generations), GENERATIONS, Role::Text).skip(1);
+        pen.right(&units::short_count(generations), GENERATIONS, Role::Text)
+            .skip(1);
     }
     if columns.age {
-        let age = row.oldest.map(|birth| units::age(app.view.now.seconds_since(birth)));
-        pen.right(age.as_deref().unwrap_or("-"), AGE, Role::Text).skip(1);
+        let age = row
+            .oldest
+            .map(|birth| units::age(app.view.now.seconds_since(birth)));
+        pen.right(age.as_deref().unwrap_or("-"), AGE, Role::Text)
+            .skip(1);
     }
     if columns.trend > 0 {
         let trend = detail.map(|detail| &*detail.trend).unwrap_or_default();
-        pen.skip(1).sparkline(trend, columns.trend, Role::Stays).skip(1);
+        pen.skip(1)
+            .sparkline(trend, columns.trend, Role::Stays)
+            .skip(1);
     }
     pen.skip(1);
     draw_place(app, &mut pen, row, columns, culprit);
@@ -189,7 +223,11 @@ fn draw_place(app: &App, pen: &mut Pen<'_>, row: &Row, columns: &Columns, culpri
         (false, true) => Role::Code,
         (false, false) => Role::Text,
     };
-    let function = if frame.function.is_empty() { "?" } else { &frame.function };
+    let function = if frame.function.is_empty() {
+        "?"
+    } else {
+        &frame.function
+    };
     match app.query.grouping {
         Grouping::Line | Grouping::Stack => {
             let place = paths::place(frame, &process.info, columns.place);
@@ -203,7 +241,11 @@ fn draw_place(app: &App, pen: &mut Pen<'_>, row: &Row, columns: &Columns, culpri
                     let words = if site.backward() { "[backward]" } else { "" };
                     pen.foreign(words, columns.source, Role::Text);
                 } else {
-                    pen.foreign(&headline::source_or_function(site), columns.source, Role::Text);
+                    pen.foreign(
+                        &headline::source_or_function(site),
+                        columns.source,
+                        Role::Text,
+                    );
                 }
             }
         }
@@ -234,7 +276,12 @@ fn draw_empty(app: &App, buffer: &mut Buffer, area: Rect) {
         height: area.height - 1,
         ..area
     };
-    if let Some(filter) = app.query.filter.as_ref().filter(|_| !app.table.sites().is_empty()) {
+    if let Some(filter) = app
+        .query
+        .filter
+        .as_ref()
+        .filter(|_| !app.table.sites().is_empty())
+    {
         let line = format!("no stack passes the filter /{}", filter.text());
         super::empty(app, buffer, inner, &[&line, "esc clears it, / changes it"]);
     } else if app.device().is_none() {

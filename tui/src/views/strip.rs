@@ -1,18 +1,10 @@
 //! The curves in small, above a table.
 
 use ratatui::{buffer::Buffer, layout::Rect};
-use vramscope_collector::{
-    report::units,
-    view::DeviceView,
-};
+use vramscope_collector::{report::units, view::DeviceView};
 use vramscope_events::Bytes;
 
-use crate::{
-    app::App,
-    chart,
-    paint::Pen,
-    theme::Role,
-};
+use crate::{app::App, chart, paint::Pen, theme::Role};
 
 /// Two lines, or two charts side by side where there is room.
 pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
@@ -52,14 +44,30 @@ pub fn draw_stacked(app: &App, device: &DeviceView, buffer: &mut Buffer, area: R
     let (from, to) = (app.window.from(&app.view), app.view.now);
     let chart_area = inner(area, 9);
     let columns = chart::columns(&device.series, from, to, usize::from(chart_area.width));
-    let high = columns.iter().flatten().map(|column| column.reserved.max(column.allocated)).max();
+    let high = columns
+        .iter()
+        .flatten()
+        .map(|column| column.reserved.max(column.allocated))
+        .max();
     let Some(high) = high else {
         pen.put("  waiting for the first allocation", Role::Quiet);
         return;
     };
     chart::stacked(buffer, app.theme, chart_area, &columns, high);
-    scale(app, buffer, area, &[(0, high), (chart_area.height.saturating_sub(1), 0)]);
-    chart::marks(buffer, app.theme, chart_area, &device.series.marks, from, to);
+    scale(
+        app,
+        buffer,
+        area,
+        &[(0, high), (chart_area.height.saturating_sub(1), 0)],
+    );
+    chart::marks(
+        buffer,
+        app.theme,
+        chart_area,
+        &device.series.marks,
+        from,
+        to,
+    );
 }
 
 /// The floor on its own scale.
@@ -73,13 +81,33 @@ pub fn draw_floor(app: &App, device: &DeviceView, buffer: &mut Buffer, area: Rec
     let Some((low, high)) = chart::floor_range(&columns) else {
         return;
     };
-    let first = columns.iter().flatten().next().map_or(low, |column| column.floor);
-    let last = columns.iter().flatten().last().map_or(low, |column| column.floor);
+    let first = columns
+        .iter()
+        .flatten()
+        .next()
+        .map_or(low, |column| column.floor);
+    let last = columns
+        .iter()
+        .flatten()
+        .last()
+        .map_or(low, |column| column.floor);
     let change = units::signed_bytes(last as f64 - first as f64);
     pen.flush_right(&format!("{change} "), Role::Strong);
     chart::floor(buffer, app.theme, chart_area, &columns);
-    scale(app, buffer, area, &[(0, high), (chart_area.height.saturating_sub(1), low)]);
-    chart::marks(buffer, app.theme, chart_area, &device.series.marks, from, to);
+    scale(
+        app,
+        buffer,
+        area,
+        &[(0, high), (chart_area.height.saturating_sub(1), low)],
+    );
+    chart::marks(
+        buffer,
+        app.theme,
+        chart_area,
+        &device.series.marks,
+        from,
+        to,
+    );
 }
 
 /// The area right of the scale and below the title.
@@ -102,7 +130,11 @@ fn scale(app: &App, buffer: &mut Buffer, area: Rect, values: &[(u16, Bytes)]) {
 fn draw_floor_line(app: &App, device: &DeviceView, buffer: &mut Buffer, area: Rect) {
     let (from, to) = (app.window.from(&app.view), app.view.now);
     let columns = chart::columns(&device.series, from, to, 128);
-    let floors: Vec<u64> = columns.iter().flatten().map(|column| column.floor).collect();
+    let floors: Vec<u64> = columns
+        .iter()
+        .flatten()
+        .map(|column| column.floor)
+        .collect();
     let mut pen = Pen::new(buffer, app.theme, area, 0);
     pen.left(" floor", 8, Role::Quiet);
     let (Some(first), Some(last)) = (floors.first(), floors.last()) else {
@@ -124,7 +156,11 @@ fn draw_memory_line(app: &App, device: &DeviceView, buffer: &mut Buffer, area: R
         ("allocated", device.allocated, Role::Stays),
         ("cached", cached, Role::Cached),
     ];
-    shares.extend(device.outside.map(|bytes| ("outside", bytes, Role::Outside)));
+    shares.extend(
+        device
+            .outside
+            .map(|bytes| ("outside", bytes, Role::Outside)),
+    );
     let used: Bytes = shares.iter().map(|(_, bytes, _)| *bytes).sum();
     let free = device.free;
     let whole = device.capacity.unwrap_or(used + free.unwrap_or(0)).max(1);
@@ -146,7 +182,13 @@ fn draw_memory_line(app: &App, device: &DeviceView, buffer: &mut Buffer, area: R
 }
 
 /// Shares next to each other, in whole columns; what is not nothing gets one.
-pub fn bar(app: &App, pen: &mut Pen<'_>, shares: &[(&str, Bytes, Role)], whole: Bytes, columns: usize) {
+pub fn bar(
+    app: &App,
+    pen: &mut Pen<'_>,
+    shares: &[(&str, Bytes, Role)],
+    whole: Bytes,
+    columns: usize,
+) {
     let mut used = 0;
     for &(_, bytes, role) in shares {
         let part = bytes as f64 / whole as f64 * columns as f64;

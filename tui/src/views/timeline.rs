@@ -1,7 +1,10 @@
 //! The curves in large: memory from zero, the floor on its own scale, marks and steps below.
 
 use ratatui::{buffer::Buffer, layout::Rect};
-use vramscope_collector::{report::units, view::{MarkKind, Series}};
+use vramscope_collector::{
+    report::units,
+    view::{MarkKind, Series},
+};
 use vramscope_events::Time;
 
 use crate::{
@@ -19,7 +22,10 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             app,
             buffer,
             area,
-            &["waiting for the first allocation on a GPU", "then its memory is drawn over time"],
+            &[
+                "waiting for the first allocation on a GPU",
+                "then its memory is drawn over time",
+            ],
         );
         return;
     };
@@ -56,7 +62,17 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         draw_legend(app, buffer, below);
         draw_marks(app, buffer, below, &device.series, from, to);
     } else {
-        draw_marks(app, buffer, Rect { y: below.y.saturating_sub(2), ..below }, &device.series, from, to);
+        draw_marks(
+            app,
+            buffer,
+            Rect {
+                y: below.y.saturating_sub(2),
+                ..below
+            },
+            &device.series,
+            from,
+            to,
+        );
     }
 }
 
@@ -78,15 +94,27 @@ fn draw_axis(app: &App, buffer: &mut Buffer, area: Rect, series: &Series, from: 
             last if last == labels => usize::from(area.width).saturating_sub(width),
             _ => column.saturating_sub(width / 2),
         };
-        Pen::new(buffer, app.theme, line, 0).skip(start).put(&text, Role::Quiet);
+        Pen::new(buffer, app.theme, line, 0)
+            .skip(start)
+            .put(&text, Role::Quiet);
     }
 }
 
-fn axis_label(app: &App, columns: &[Option<Column>], column: usize, from: Time, to: Time) -> String {
+fn axis_label(
+    app: &App,
+    columns: &[Option<Column>],
+    column: usize,
+    from: Time,
+    to: Time,
+) -> String {
     let length = to.0.saturating_sub(from.0) as f64;
     let part = column as f64 / (columns.len().saturating_sub(1)).max(1) as f64;
     let moment = from.seconds_since(app.view.started) + part * length * 1e-9;
-    let step = columns.get(column).copied().flatten().map(|column| column.step);
+    let step = columns
+        .get(column)
+        .copied()
+        .flatten()
+        .map(|column| column.step);
     match step {
         Some(step) => format!("{} · {}", units::age(moment), units::count(step)),
         None => units::age(moment),
@@ -104,7 +132,10 @@ fn draw_legend(app: &App, buffer: &mut Buffer, area: Rect) {
         pen.put(app.theme.fill(role), role).put(" ", role);
         pen.put(words, Role::Text).put("   ", Role::Text);
     }
-    pen.put("below the charts: time · step", Role::Quiet);
+    let words = "below the charts: time · step";
+    if pen.room() > words.len() {
+        pen.put(words, Role::Quiet);
+    }
 }
 
 /// The marks that are in sight, in words.
@@ -118,9 +149,10 @@ fn draw_marks(app: &App, buffer: &mut Buffer, area: Rect, series: &Series, from:
         MarkKind::Lost,
         MarkKind::CacheEmptied,
     ] {
-        let times = series.marks.iter().filter(|mark| {
-            mark.kind == kind && mark.time >= from && mark.time <= to
-        });
+        let times = series
+            .marks
+            .iter()
+            .filter(|mark| mark.kind == kind && mark.time >= from && mark.time <= to);
         let count = times.clone().count();
         if let Some(last) = times.last() {
             any = true;
@@ -128,7 +160,11 @@ fn draw_marks(app: &App, buffer: &mut Buffer, area: Rect, series: &Series, from:
             let at = units::age(last.time.seconds_since(app.view.started));
             let words = match count {
                 1 => format!(" {} at {at}   ", chart::mark_name(kind)),
-                _ => format!(" {} {} times, last at {at}   ", chart::mark_name(kind), units::count(count as u64)),
+                _ => format!(
+                    " {} {} times, last at {at}   ",
+                    chart::mark_name(kind),
+                    units::count(count as u64)
+                ),
             };
             pen.put(sign, role).put(&words, Role::Text);
         }
@@ -143,6 +179,9 @@ fn draw_marks(app: &App, buffer: &mut Buffer, area: Rect, series: &Series, from:
         let all = units::age(last.seconds_since(first));
         Pen::new(buffer, app.theme, area, 3)
             .put(" ", Role::Text)
-            .put(&format!("recording: at {at} of {all}; [ and ] move the cursor"), Role::Key);
+            .put(
+                &format!("recording: at {at} of {all}; [ and ] move the cursor"),
+                Role::Key,
+            );
     }
 }

@@ -4,13 +4,7 @@ use ratatui::{buffer::Buffer, layout::Rect};
 use vramscope_collector::report::{paths, units};
 use vramscope_events::FrameKind;
 
-use crate::{
-    app::App,
-    paint::Pen,
-    table::Order,
-    theme::Role,
-    tree::Node,
-};
+use crate::{app::App, paint::Pen, table::Order, theme::Role, tree::Node};
 
 /// Draws the names of the columns and the rows.
 pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
@@ -23,12 +17,15 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
     let role = |own: bool| if own { Role::Strong } else { Role::Quiet };
     let growth = !matches!(order, Order::Live | Order::Survivors);
     let arrow = |own: bool| if own { "▾" } else { "" };
-    pen.right(&format!("GROWTH/STEP{}", arrow(growth)), 12, role(growth)).skip(1);
+    pen.right(&format!("GROWTH/STEP{}", arrow(growth)), 12, role(growth))
+        .skip(1);
     let live = order == Order::Live;
-    pen.right(&format!("LIVE{}", arrow(live)), 9, role(live)).skip(1);
+    pen.right(&format!("LIVE{}", arrow(live)), 9, role(live))
+        .skip(1);
     if wide {
         let blocks = order == Order::Survivors;
-        pen.right(&format!("BLOCKS{}", arrow(blocks)), 7, role(blocks)).skip(1);
+        pen.right(&format!("BLOCKS{}", arrow(blocks)), 7, role(blocks))
+            .skip(1);
         pen.left("", 9, Role::Text);
     }
     let direction = match app.tree.bottom_up {
@@ -46,14 +43,23 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             app,
             buffer,
             inner,
-            &["no stack yet", "stacks appear when the process allocates, and pass the filter"],
+            &[
+                "no stack yet",
+                "stacks appear when the process allocates, and pass the filter",
+            ],
         );
         return;
     }
     let whole = whole(app);
     let height = app.table_height();
     let selected = app.tree.selected();
-    for (index, node) in app.tree.rows().enumerate().skip(app.tree_first).take(height) {
+    for (index, node) in app
+        .tree
+        .rows()
+        .enumerate()
+        .skip(app.tree_first)
+        .take(height)
+    {
         let line = (index - app.tree_first) as u16 + 1;
         draw_row(app, buffer, area, line, node, whole, wide);
         if index == selected {
@@ -88,11 +94,18 @@ fn draw_row(
     let mut pen = Pen::new(buffer, app.theme, area, line);
     let still = node.growth.abs() < 0.5;
     let role = if still { Role::Quiet } else { Role::Text };
-    pen.right(&units::signed_bytes(node.growth), 12, role).skip(1);
-    pen.right(&units::bytes(node.live_bytes), 9, Role::Text).skip(1);
+    pen.right(&units::signed_bytes(node.growth), 12, role)
+        .skip(1);
+    pen.right(&units::bytes(node.live_bytes), 9, Role::Text)
+        .skip(1);
     if wide {
-        pen.right(&units::short_count(node.live_blocks), 7, Role::Text).skip(1);
-        let part = if whole > 0.0 { weight(app, node) / whole } else { 0.0 };
+        pen.right(&units::short_count(node.live_blocks), 7, Role::Text)
+            .skip(1);
+        let part = if whole > 0.0 {
+            weight(app, node) / whole
+        } else {
+            0.0
+        };
         pen.bar(part, 8, Role::Stays).skip(1);
     }
     pen.put(" ", Role::Text);
