@@ -272,13 +272,10 @@ impl App {
         }
     }
 
-    /// The index of the selected row.
+    /// The place of the selected row.
     pub fn selected_row(&self) -> usize {
-        let at = |group| {
-            let mut rows = self.table.rows().iter();
-            rows.position(|row| row.group == group)
-        };
-        self.selected.and_then(at).unwrap_or(0)
+        let place = self.selected.and_then(|group| self.table.place(group));
+        place.unwrap_or(0)
     }
 
     /// Rows of the table that fit the screen: the first line of the body names the columns.
@@ -287,11 +284,9 @@ impl App {
     }
 
     /// The rows of the table on the screen.
-    pub fn shown_rows(&self) -> &[Row] {
-        let rows = self.table.rows();
-        let from = self.first.min(rows.len());
-        let to = (from + self.table_height()).min(rows.len());
-        &rows[from..to]
+    pub fn shown_rows(&self) -> impl Iterator<Item = &Row> {
+        let places = self.first..self.first + self.table_height();
+        places.map_while(|place| self.table.row(place))
     }
 
     /// How far the present text is scrolled.
@@ -358,16 +353,14 @@ impl App {
         }
         if self.screen == Screen::Tree && self.tree_stale {
             self.tree_stale = false;
-            let sites = Arc::clone(self.table.sites());
-            self.tree
-                .refresh(&sites, self.table.kept(), self.query.order);
+            self.tree.refresh(&self.table, self.query.order);
         }
         if self.site_stale {
             self.site_stale = false;
             self.refresh_site();
         }
         let selected = self.selected_row();
-        let rows = self.table.rows().len();
+        let rows = self.table.len();
         self.first = layout::first_row(self.first, selected, rows, self.table_height());
         let tree_rows = self.tree.rows().len();
         let tree_selected = self.tree.selected();
@@ -378,19 +371,18 @@ impl App {
             self.table_height(),
         );
         if self.screen == Screen::Sites && self.site.is_none() {
-            let from = self.first.min(rows);
-            let to = (from + self.table_height()).min(rows);
-            for row in &self.table.rows()[from..to] {
-                if !self.details.contains_key(&row.group) {
-                    self.details.insert(row.group, self.table.detail(row));
-                }
-            }
+            let missing: Vec<(u32, RowDetail)> = self
+                .shown_rows()
+                .filter(|row| !self.details.contains_key(&row.group))
+                .map(|row| (row.group, self.table.detail(row)))
+                .collect();
+            self.details.extend(missing);
         }
     }
 
     fn refresh_site(&mut self) {
         let Some(open) = &mut self.site else { return };
-        let row = self.table.rows().iter().find(|row| row.group == open.group);
+        let row = self.table.of_group(open.group);
         let site = row.and_then(|row| self.table.site(row));
         open.live = site.is_some();
         if let Some(site) = site {

@@ -11,7 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use vramscope_collector::view::{FrameView, SiteView};
 use vramscope_events::Bytes;
 
-use crate::table::Order;
+use crate::table::{Order, Table};
 
 /// Names a node over views: a hash of the frames on the way to it.
 pub type Path = u64;
@@ -39,8 +39,28 @@ pub struct Node {
     /// Whether there is anything below.
     pub has_children: bool,
     parent: Option<usize>,
-    sites: Vec<u32>,
+    /// Its sites, by slot.
+    slots: Vec<u32>,
     children: Option<Vec<usize>>,
+}
+
+/// What a site adds to its nodes.
+#[derive(Clone, Copy, Default)]
+struct Weight {
+    growth: f64,
+    live_bytes: Bytes,
+    live_blocks: u64,
+}
+
+impl Weight {
+    fn of(site: &SiteView) -> Weight {
+        let growth = site.growth_bytes_per_step;
+        Weight {
+            growth: if growth.is_finite() { growth } else { 0.0 },
+            live_bytes: site.live_bytes,
+            live_blocks: site.live_blocks,
+        }
+    }
 }
 
 /// The tree, the unfolded paths and the selected one.
@@ -56,6 +76,13 @@ pub struct Tree {
     touched: bool,
     sites: Arc<[SiteView]>,
     order: Order,
+    /// The edition of the table that the nodes were made from; `None`: make them anew.
+    edition: Option<u64>,
+    /// The slot of each site, by its number: slots outlive views, indices do not.
+    slot_of_site: FxHashMap<u32, u32>,
+    /// The index in `sites` of each slot.
+    indices: Vec<u32>,
+    weights: Vec<Weight>,
 }
 
 impl Tree {
@@ -81,23 +108,80 @@ impl Tree {
         self.selected = self.rows.get(row).map(|&index| self.nodes[index].path);
     }
 
-    /// Makes the tree of `sites`, of which `kept` tells the indices to use.
-    pub fn refresh(
-        &mut self,
-        sites: &Arc<[SiteView]>,
-        kept: impl Iterator<Item = u32>,
-        order: Order,
-    ) {
-        self.sites = Arc::clone(sites);
+    /// Makes the tree of the table's sites. While the stacks are the same ones only the sums are
+    /// made anew.
+    pub fn refresh(&mut self, table: &Table, order: Order) {
+        self.sites = Arc::clone(table.sites());
         self.order = order;
+        if self.edition == Some(table.edition()) {
+            self.sum_again(table.kept());
+        } else {
+            self.edition = Some(table.edition());
+            self.build(table.kept());
+        }
+        self.flatten();
+    }
+
+    fn build(&mut self, kept: &[u32]) {
+        let sites = Arc::clone(&self.sites);
+        let kept_sites = kept.iter().map(|&index| &sites[index as usize]);
+        self.slot_of_site = kept_sites
+            .clone()
+            .zip(0..)
+            .map(|(site, slot)| (site.id.0, slot))
+            .collect();
+        self.weights = kept_sites.map(Weight::of).collect();
+        self.indices = kept.to_vec();
         self.nodes.clear();
-        let all: Vec<u32> = kept.collect();
+        let all: Vec<u32> = (0..kept.len() as u32).collect();
         self.roots = self.split(&all, None);
         if !self.touched {
             self.unfolded.clear();
             self.unfold_main_path();
         }
-        self.flatten();
+    }
+
+    fn sum_again(&mut self, kept: &[u32]) {
+        for &index in kept {
+            let site = &self.sites[index as usize];
+            if let Some(&slot) = self.slot_of_site.get(&site.id.0) {
+                self.indices[slot as usize] = index;
+                self.weights[slot as usize] = Weight::of(site);
+            }
+        }
+        for node in &mut self.nodes {
+            let mut sum = Weight::default();
+            for &slot in &node.slots {
+                let weight = self.weights[slot as usize];
+                sum.growth += weight.growth;
+                sum.live_bytes += weight.live_bytes;
+                sum.live_blocks += weight.live_blocks;
+            }
+            node.growth = sum.growth;
+            node.live_bytes = sum.live_bytes;
+            node.live_blocks = sum.live_blocks;
+        }
+        let mut roots = std::mem::take(&mut self.roots);
+        self.sort(&mut roots);
+        self.roots = roots;
+        for index in 0..self.nodes.len() {
+            if let Some(mut children) = self.nodes[index].children.take() {
+                self.sort(&mut children);
+                self.nodes[index].children = Some(children);
+            }
+        }
+    }
+
+    fn sort(&self, siblings: &mut [usize]) {
+        siblings.sort_by_key(|&index| {
+            let node = &self.nodes[index];
+            let first = match self.order {
+                Order::Live => node.live_bytes as i64,
+                Order::Survivors => node.live_blocks as i64,
+                _ => (node.growth * 16.0) as i64,
+            };
+            (Reverse(first), Reverse(node.live_bytes), index)
+        });
     }
 
     /// Forgets what was unfolded: the tree stands on its head, or another device is shown.
@@ -105,6 +189,7 @@ impl Tree {
         self.unfolded.clear();
         self.selected = None;
         self.touched = false;
+        self.edition = None;
     }
 
     /// Unfolds the selected node and on as long as there is no choice; on an unfolded one, selects
@@ -200,15 +285,15 @@ impl Tree {
         if let Some(children) = &self.nodes[index].children {
             return children.clone();
         }
-        let sites = std::mem::take(&mut self.nodes[index].sites);
-        let children = self.split(&sites, Some(index));
-        self.nodes[index].sites = sites;
+        let slots = std::mem::take(&mut self.nodes[index].slots);
+        let children = self.split(&slots, Some(index));
+        self.nodes[index].slots = slots;
         self.nodes[index].children = Some(children.clone());
         children
     }
 
-    /// Makes nodes of the frames that follow `parent` in the stacks of `sites`.
-    fn split(&mut self, sites: &[u32], parent: Option<usize>) -> Vec<usize> {
+    /// Makes nodes of the frames that follow `parent` in the stacks of the sites in `slots`.
+    fn split(&mut self, slots: &[u32], parent: Option<usize>) -> Vec<usize> {
         let depth = parent.map_or(0, |index| self.nodes[index].depth + 1);
         let above = parent.map_or(0, |index| self.nodes[index].path);
         // Most stacks share their frames, so most are told by address; the rest by content.
@@ -216,8 +301,8 @@ impl Tree {
         let mut by_frame: FxHashMap<Option<Arc<FrameView>>, usize> = FxHashMap::default();
         let mut out = Vec::new();
         let all = Arc::clone(&self.sites);
-        for &site_index in sites {
-            let site = &all[site_index as usize];
+        for &slot in slots {
+            let site = &all[self.indices[slot as usize] as usize];
             let frame = frame_at(site, depth, self.bottom_up);
             if frame.is_none() && !(depth == 0 && site.stack.is_empty()) {
                 continue;
@@ -235,7 +320,7 @@ impl Tree {
                         live_blocks: 0,
                         has_children: false,
                         parent,
-                        sites: Vec::new(),
+                        slots: Vec::new(),
                         children: None,
                     });
                     out.push(index);
@@ -243,25 +328,14 @@ impl Tree {
                 })
             });
             let node = &mut self.nodes[index];
-            if site.growth_bytes_per_step.is_finite() {
-                node.growth += site.growth_bytes_per_step;
-            }
-            node.live_bytes += site.live_bytes;
-            node.live_blocks += site.live_blocks;
+            let weight = self.weights[slot as usize];
+            node.growth += weight.growth;
+            node.live_bytes += weight.live_bytes;
+            node.live_blocks += weight.live_blocks;
             node.has_children |= frame_at(site, depth + 1, self.bottom_up).is_some();
-            node.sites.push(site_index);
+            node.slots.push(slot);
         }
-        let order = self.order;
-        let nodes = &self.nodes;
-        out.sort_by_key(|&index| {
-            let node = &nodes[index];
-            let first = match order {
-                Order::Live => node.live_bytes as i64,
-                Order::Survivors => node.live_blocks as i64,
-                _ => (node.growth * 16.0) as i64,
-            };
-            (Reverse(first), Reverse(node.live_bytes), index)
-        });
+        self.sort(&mut out);
         out
     }
 
@@ -299,18 +373,23 @@ fn path(above: Path, frame: Option<&FrameView>) -> Path {
 
 #[cfg(test)]
 mod tests {
-    use vramscope_collector::fixture;
+    use vramscope_collector::{fixture, view::View};
 
     use super::*;
+    use crate::table::Query;
+
+    fn show(table: &mut Table, tree: &mut Tree, view: &View) {
+        let sites = &view.processes[0].devices[0].sites;
+        table.refresh(sites, &Query::default(), None);
+        tree.refresh(table, Order::Growth);
+    }
 
     fn tree(bottom_up: bool) -> Tree {
-        let view = fixture::leak();
-        let sites = Arc::clone(&view.processes[0].devices[0].sites);
         let mut tree = Tree {
             bottom_up,
             ..Tree::default()
         };
-        tree.refresh(&sites, 0..sites.len() as u32, Order::Growth);
+        show(&mut Table::default(), &mut tree, &fixture::leak());
         tree
     }
 
@@ -363,16 +442,40 @@ mod tests {
 
     #[test]
     fn selection_and_folds_outlive_a_view() {
-        let mut tree = tree(false);
+        let (mut table, mut tree) = (Table::default(), Tree::default());
+        show(&mut table, &mut tree, &fixture::leak());
         tree.select(2);
         tree.unfold();
         let before: Vec<Path> = tree.rows().map(|node| node.path).collect();
         let selected = tree.selected();
-        let view = fixture::leak();
-        let sites = Arc::clone(&view.processes[0].devices[0].sites);
-        tree.refresh(&sites, 0..sites.len() as u32, Order::Growth);
+        // The fixture makes other frames with the same content.
+        show(&mut table, &mut tree, &fixture::leak());
         let after: Vec<Path> = tree.rows().map(|node| node.path).collect();
         assert_eq!(before, after);
         assert_eq!(tree.selected(), selected);
+    }
+
+    #[test]
+    fn summing_again_is_as_good_as_building_again() {
+        let (mut table, mut tree) = (Table::default(), Tree::default());
+        let mut view = fixture::leak();
+        show(&mut table, &mut tree, &view);
+        let edition = table.edition();
+        let device = &mut view.processes[0].devices[0];
+        let mut sites = device.sites.to_vec();
+        for (index, site) in sites.iter_mut().enumerate() {
+            site.live_bytes += 1_000_000 * index as u64;
+            site.growth_bytes_per_step = 7.0 * index as f64;
+        }
+        sites.reverse();
+        device.sites = sites.into();
+        show(&mut table, &mut tree, &view);
+        assert_eq!(table.edition(), edition, "the stacks are the same");
+        let again: Vec<(Path, Bytes)> = tree.rows().map(|n| (n.path, n.live_bytes)).collect();
+        tree.edition = None;
+        tree.touched = true;
+        show(&mut table, &mut tree, &view);
+        let anew: Vec<(Path, Bytes)> = tree.rows().map(|n| (n.path, n.live_bytes)).collect();
+        assert_eq!(again, anew);
     }
 }

@@ -238,7 +238,7 @@ fn open(app: &mut App) {
 }
 
 fn open_row(app: &mut App, index: usize) {
-    let Some(row) = app.table.rows().get(index) else {
+    let Some(row) = app.table.row(index) else {
         return;
     };
     if let Some(site) = app.table.site(row) {
@@ -253,16 +253,16 @@ fn open_row(app: &mut App, index: usize) {
 }
 
 fn neighbour(app: &mut App, by: isize) {
-    let last = app.table.rows().len().saturating_sub(1);
+    let last = app.table.len().saturating_sub(1);
     open_row(app, moved(app.selected_row(), by, last));
 }
 
 fn scroll(app: &mut App, by: isize) {
     match (app.site.is_some(), app.screen) {
         (false, Screen::Sites) => {
-            let last = app.table.rows().len().saturating_sub(1);
+            let last = app.table.len().saturating_sub(1);
             let row = moved(app.selected_row(), by, last);
-            app.selected = app.table.rows().get(row).map(|row| row.group);
+            app.selected = app.table.row(row).map(|row| row.group);
         }
         (false, Screen::Tree) => {
             let last = app.tree.rows().len().saturating_sub(1);

@@ -143,13 +143,6 @@ pub struct Row {
     pub since_mark: (i64, i64),
 }
 
-impl Row {
-    /// Whether `site`, alone or as a group, is this row of `table`.
-    pub fn head_is(&self, table: &Table, site: &SiteView) -> bool {
-        table.head(self).id == site.id
-    }
-}
-
 /// What is worked out only for rows on the screen.
 #[derive(Clone, Debug, Default)]
 pub struct RowDetail {
@@ -160,34 +153,70 @@ pub struct RowDetail {
 }
 
 /// What is known of a site by its number, as long as its stack is the same one.
+#[derive(Clone)]
 struct Known {
     stack: Arc<[Arc<FrameView>]>,
     group: u32,
     kept: bool,
 }
 
+/// Sites are numbered by first appearance, so what is known of them fits a vector. Beyond this
+/// number it is worked out anew for every view.
+const MAX_KNOWN: usize = 1 << 24;
+
 /// The table and all it remembers between views.
 #[derive(Default)]
 pub struct Table {
     query: Query,
-    known: FxHashMap<u32, Known>,
+    known: Vec<Option<Known>>,
     groups: FxHashMap<Key, u32>,
     frame_groups: FxHashMap<usize, (Arc<FrameView>, u32)>,
     sites: Arc<[SiteView]>,
     rows: Vec<Row>,
-    /// Sites by row: `members[starts[group]..starts[group + 1]]`.
+    /// Indices of `rows` in the order asked for.
+    order: Vec<u32>,
+    /// Sites by group: `members[starts[group]..starts[group + 1]]`.
     members: Vec<u32>,
     starts: Vec<u32>,
+    /// The group of each site; `NONE` where it is filtered away.
     site_groups: Vec<u32>,
+    /// The index in `rows` of each group.
     group_rows: Vec<u32>,
+    /// The place in `order` of each group.
+    places: Vec<u32>,
+    changed: bool,
+    edition: u64,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Table {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// The row at a place in the order.
+    pub fn row(&self, place: usize) -> Option<&Row> {
+        self.order
+            .get(place)
+            .map(|&index| &self.rows[index as usize])
+    }
+
     /// The rows, in order.
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.order.iter().map(|&index| &self.rows[index as usize])
+    }
+
+    /// The place of a group in the order.
+    pub fn place(&self, group: u32) -> Option<usize> {
+        let place = *self.places.get(group as usize)?;
+        (place != NONE).then_some(place as usize)
+    }
+
+    /// The row of a group.
+    pub fn of_group(&self, group: u32) -> Option<&Row> {
+        self.row(self.place(group)?)
     }
 
     /// The sites the rows are made of.
@@ -210,13 +239,19 @@ impl Table {
     }
 
     /// Indices of the sites that pass the filter.
-    pub fn kept(&self) -> impl Iterator<Item = u32> + '_ {
-        self.members.iter().copied()
+    pub fn kept(&self) -> &[u32] {
+        &self.members
+    }
+
+    /// A number that changes when a [`Table::refresh`] finds other stacks than the one before:
+    /// sites that are new, gone, or pass the filter only now.
+    pub fn edition(&self) -> u64 {
+        self.edition
     }
 
     /// The group of a site, if it passes the filter.
     pub fn group_of_site(&self, site: SiteId) -> Option<u32> {
-        let known = self.known.get(&site.0)?;
+        let known = self.known.get(site.0 as usize)?.as_ref()?;
         known.kept.then_some(known.group)
     }
 
@@ -225,6 +260,7 @@ impl Table {
         let regrouped = query.grouping != self.query.grouping;
         let refiltered =
             query.filter.as_ref().map(Filter::text) != self.query.filter.as_ref().map(Filter::text);
+        self.changed = refiltered;
         if regrouped || refiltered {
             self.known.clear();
         }
@@ -234,23 +270,27 @@ impl Table {
         }
         self.query = query.clone();
         self.sites = Arc::clone(sites);
-        self.assign();
+        let before = self.members.len();
         self.sum(mark);
+        self.collect_members();
+        // None new and none gone: the same.
+        if self.changed || self.members.len() != before {
+            self.edition += 1;
+        }
         self.sort();
     }
 
-    /// Finds the group of every site, or that it is filtered away.
-    fn assign(&mut self) {
+    /// Finds the group of every site, or that it is filtered away, and sums up: one pass, because
+    /// the sites are more than fits a cache.
+    fn sum(&mut self, mark: Option<&Mark>) {
         let sites = Arc::clone(&self.sites);
-        // What is known of sites that are no longer shown is forgotten now and then.
-        if self.known.len() > 2 * sites.len() + 1024 {
-            self.known.clear();
-        }
+        self.rows.clear();
+        self.group_rows.clear();
         self.site_groups.clear();
         self.site_groups.reserve(sites.len());
-        for site in sites.iter() {
-            let group = match self.known.get(&site.id.0) {
-                Some(known) if Arc::ptr_eq(&known.stack, &site.stack) => {
+        for (index, site) in sites.iter().enumerate() {
+            let group = match self.known.get(site.id.0 as usize) {
+                Some(Some(known)) if Arc::ptr_eq(&known.stack, &site.stack) => {
                     if known.kept {
                         known.group
                     } else {
@@ -260,22 +300,49 @@ impl Table {
                 _ => self.learn(site),
             };
             self.site_groups.push(group);
+            if group == NONE {
+                continue;
+            }
+            let slot = group as usize;
+            if self.group_rows.len() <= slot {
+                self.group_rows.resize(slot + 1, NONE);
+            }
+            let at = &mut self.group_rows[slot];
+            if *at == NONE {
+                *at = self.rows.len() as u32;
+                self.rows.push(Row {
+                    group,
+                    // Sites come fastest growing first.
+                    head: index as u32,
+                    ..Row::default()
+                });
+            }
+            let row = &mut self.rows[*at as usize];
+            add(row, site);
+            if let Some(mark) = mark {
+                let (bytes, blocks) = mark.since(site);
+                row.since_mark.0 += bytes;
+                row.since_mark.1 += blocks;
+            }
         }
     }
 
     fn learn(&mut self, site: &SiteView) -> u32 {
-        let kept = self
-            .query
-            .filter
-            .as_ref()
-            .is_none_or(|filter| filter.keeps(site.stack.iter().map(Arc::as_ref)));
+        self.changed = true;
+        let filter = self.query.filter.as_ref();
+        let kept = filter.is_none_or(|filter| filter.keeps(site.stack.iter().map(Arc::as_ref)));
         let group = self.group_of(site);
-        let known = Known {
-            stack: Arc::clone(&site.stack),
-            group,
-            kept,
-        };
-        self.known.insert(site.id.0, known);
+        let slot = site.id.0 as usize;
+        if slot < MAX_KNOWN {
+            if self.known.len() <= slot {
+                self.known.resize(slot + 1, None);
+            }
+            self.known[slot] = Some(Known {
+                stack: Arc::clone(&site.stack),
+                group,
+                kept,
+            });
+        }
         if kept { group } else { NONE }
     }
 
@@ -300,35 +367,12 @@ impl Table {
         group
     }
 
-    fn sum(&mut self, mark: Option<&Mark>) {
-        let groups = self.groups.len();
-        self.rows.clear();
-        self.group_rows.clear();
-        self.group_rows.resize(groups, NONE);
+    fn collect_members(&mut self) {
+        let groups = self.group_rows.len();
         self.starts.clear();
         self.starts.resize(groups + 1, 0);
-        for (index, (site, &group)) in self.sites.iter().zip(&self.site_groups).enumerate() {
-            if group == NONE {
-                continue;
-            }
-            let at = &mut self.group_rows[group as usize];
-            if *at == NONE {
-                *at = self.rows.len() as u32;
-                self.rows.push(Row {
-                    group,
-                    // Sites come fastest growing first.
-                    head: index as u32,
-                    ..Row::default()
-                });
-            }
-            let row = &mut self.rows[*at as usize];
-            add(row, site);
-            if let Some(mark) = mark {
-                let (bytes, blocks) = mark.since(site);
-                row.since_mark.0 += bytes;
-                row.since_mark.1 += blocks;
-            }
-            self.starts[group as usize + 1] += 1;
+        for row in &self.rows {
+            self.starts[row.group as usize + 1] = row.sites;
         }
         for group in 0..groups {
             self.starts[group + 1] += self.starts[group];
@@ -346,32 +390,43 @@ impl Table {
     }
 
     fn sort(&mut self) {
-        if self.query.order == Order::Generations && self.query.grouping != Grouping::Stack {
+        let order = self.query.order;
+        if order == Order::Generations && self.query.grouping != Grouping::Stack {
             for index in 0..self.rows.len() {
                 self.rows[index].generations = self.generations(&self.rows[index]);
             }
         }
-        let order = self.query.order;
+        self.order.clear();
         if order == Order::Name {
-            let sites = &self.sites;
-            self.rows.sort_by(|a, b| {
-                let place = |row: &Row| {
-                    let frame = sites[row.head as usize].own_frame();
-                    frame.map(|frame| (&*frame.file, frame.line, &*frame.function))
-                };
-                place(a).cmp(&place(b)).then(a.group.cmp(&b.group))
-            });
+            let place = |index: u32| {
+                let row = &self.rows[index as usize];
+                let frame = self.sites[row.head as usize].own_frame();
+                let place = frame.map(|frame| (&*frame.file, frame.line, &*frame.function));
+                (place, row.group)
+            };
+            self.order.extend(0..self.rows.len() as u32);
+            self.order.sort_by(|&a, &b| place(a).cmp(&place(b)));
         } else {
-            self.rows.sort_unstable_by_key(|row| {
+            // Rows are large; what they are ordered by is not.
+            let keys = self.rows.iter().enumerate().map(|(index, row)| {
                 (
                     Reverse(rank(row, order)),
                     Reverse(row.live_bytes),
                     row.group,
+                    index as u32,
                 )
             });
+            let mut keys: Vec<_> = keys.collect();
+            keys.sort_unstable();
+            self.order.extend(keys.iter().map(|(.., index)| index));
         }
         if self.query.reversed {
-            self.rows.reverse();
+            self.order.reverse();
+        }
+        self.places.clear();
+        self.places.resize(self.group_rows.len(), NONE);
+        for (place, &index) in self.order.iter().enumerate() {
+            self.places[self.rows[index as usize].group as usize] = place as u32;
         }
     }
 

@@ -31,7 +31,7 @@ fn sums_agree_with_the_collectors_groups() {
                 .into_iter()
                 .map(|site| (site.id, site))
                 .collect();
-            assert_eq!(table.rows().len(), expected.len(), "{grouping:?}");
+            assert_eq!(table.len(), expected.len(), "{grouping:?}");
             for row in table.rows() {
                 let group = &expected[&table.head(row).id];
                 assert_eq!(row.live_bytes, group.live_bytes);
@@ -87,11 +87,11 @@ fn filters_before_it_groups() {
     let mut table = Table::default();
     let mut asked = query(Grouping::Line, Order::Growth);
     table.refresh(&sites, &asked, None);
-    let all: Bytes = table.rows().iter().map(|row| row.live_bytes).sum();
+    let all: Bytes = table.rows().map(|row| row.live_bytes).sum();
     let mut part = |text: &str| {
         asked.filter = Filter::parse(text).expect("valid");
         table.refresh(&sites, &asked, None);
-        table.rows().iter().map(|row| row.live_bytes).sum::<Bytes>()
+        table.rows().map(|row| row.live_bytes).sum::<Bytes>()
     };
     let with = part("probe_loss");
     let without = part("!probe_loss");
@@ -118,7 +118,7 @@ fn a_mark_counts_from_where_it_was_set() {
         &query(Grouping::Stack, Order::SinceMark),
         Some(&mark),
     );
-    let first = table.rows().first().expect("rows");
+    let first = table.row(0).expect("rows");
     let last = table.rows().last().expect("rows");
     assert_eq!(first.since_mark, (1000, 2));
     assert_eq!(last.since_mark, (-512, -1));
@@ -143,9 +143,5 @@ fn numbers(table: &Table) -> HashMap<u32, Option<String>> {
         let frame = table.head(row).own_frame()?;
         Some(format!("{}:{}", frame.file, frame.line))
     };
-    table
-        .rows()
-        .iter()
-        .map(|row| (row.group, place(row)))
-        .collect()
+    table.rows().map(|row| (row.group, place(row))).collect()
 }

@@ -30,7 +30,7 @@ pub fn page(app: &App, open: &OpenSite, width: usize) -> Page {
     let column = if two { width / 2 - 1 } else { width };
     let mut numbers = Page::new(app.theme, column);
     title(app, &mut numbers, open, process);
-    facts(app, &mut numbers, site);
+    facts(app, &mut numbers, open);
     advice(app, &mut numbers, open);
     let mut rest = Page::new(app.theme, column);
     stack(&mut rest, site, process);
@@ -77,7 +77,8 @@ fn title(app: &App, page: &mut Page, open: &OpenSite, process: &ProcessView) {
     }
 }
 
-fn facts(app: &App, page: &mut Page, site: &SiteView) {
+fn facts(app: &App, page: &mut Page, open: &OpenSite) {
+    let site = &open.site;
     page.gap();
     let since = |time| units::age(app.view.now.seconds_since(time));
     let still = site.growth_bytes_per_step.abs() < 0.5;
@@ -118,15 +119,12 @@ fn facts(app: &App, page: &mut Page, site: &SiteView) {
     page.pair(" seen", &seen, Role::Text);
     if let Some(row) = app
         .table
-        .rows()
-        .iter()
-        .find(|row| row.head_is(&app.table, site))
+        .of_group(open.group)
+        .filter(|_| app.mark.is_some())
     {
-        if app.mark.is_some() {
-            let (bytes, blocks) = row.since_mark;
-            let words = format!("{} in {blocks:+} blocks", units::signed_bytes(bytes as f64));
-            page.pair(" since mark", &words, Role::Text);
-        }
+        let (bytes, blocks) = row.since_mark;
+        let words = format!("{} in {blocks:+} blocks", units::signed_bytes(bytes as f64));
+        page.pair(" since mark", &words, Role::Text);
     }
     if site.stacks > 1 {
         let by = command::grouping_name(app.query.grouping);

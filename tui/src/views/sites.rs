@@ -87,12 +87,12 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
     }
     let columns = Columns::fit(app, usize::from(area.width));
     draw_names(app, buffer, area, &columns);
-    if app.table.rows().is_empty() {
+    if app.table.len() == 0 {
         draw_empty(app, buffer, area);
         return;
     }
     let selected = app.selected_row().wrapping_sub(app.first);
-    for (index, row) in app.shown_rows().iter().enumerate() {
+    for (index, row) in app.shown_rows().enumerate() {
         let line = index as u16 + 1;
         draw_row(app, buffer, area, line, row, &columns);
         if index == selected {
