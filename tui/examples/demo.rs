@@ -1,0 +1,89 @@
+//! The live view on fixed views, for looking at it and for the tests through a real terminal.
+//!
+//! `demo [STORY] [--panic] [--ends] [--directory DIR]`: STORY is a fixture (`leak`, `healthy`,
+//! `growing`, `no_verdict_yet`, `nothing_yet`, `lost_events`, `four_ranks`, `hostile`) or
+//! `many=N`. Prints how it ended.
+
+use std::{error::Error, sync::Arc};
+
+use vramscope_collector::{fixture, view::View};
+use vramscope_events::{Pid, Time};
+use vramscope_tui::{Feed, Options, Source};
+
+struct Demo {
+    view: Arc<View>,
+    ended: Option<String>,
+    panics_after: Option<u32>,
+    span: Option<(Time, Time)>,
+}
+
+impl Feed for Demo {
+    fn view(&mut self) -> Arc<View> {
+        if let Some(left) = &mut self.panics_after {
+            *left = left
+                .checked_sub(1)
+                .unwrap_or_else(|| panic!("the demo was asked to panic"));
+        }
+        Arc::clone(&self.view)
+    }
+
+    fn ended(&self) -> Option<String> {
+        self.ended.clone()
+    }
+
+    fn span(&self) -> Option<(Time, Time)> {
+        self.span
+    }
+
+    fn seek(&mut self, moment: Time) {
+        let mut view = (*self.view).clone();
+        view.now = moment;
+        self.view = Arc::new(view);
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut demo = Demo {
+        view: Arc::new(fixture::leak()),
+        ended: None,
+        panics_after: None,
+        span: None,
+    };
+    let mut options = Options::from_environment(Source::Process(Pid(4121)));
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--panic" => demo.panics_after = Some(3),
+            "--ends" => demo.ended = Some("process exited".into()),
+            "--recording" => {
+                demo.span = Some((demo.view.started, demo.view.now));
+                options.source = Source::File("run.vrs".into());
+            }
+            "--directory" => {
+                let directory = arguments.next().ok_or("--directory needs a value")?;
+                options.output_directory = directory.into();
+            }
+            story => demo.view = Arc::new(view(story)?),
+        }
+    }
+    let exit = vramscope_tui::run(&mut demo, options)?;
+    println!("the live view ended: {exit:?}");
+    Ok(())
+}
+
+fn view(story: &str) -> Result<View, Box<dyn Error>> {
+    Ok(match story {
+        "leak" => fixture::leak(),
+        "healthy" => fixture::healthy(),
+        "growing" => fixture::growing(),
+        "no_verdict_yet" => fixture::no_verdict_yet(),
+        "nothing_yet" => fixture::nothing_yet(),
+        "lost_events" => fixture::lost_events(),
+        "four_ranks" => fixture::four_ranks(),
+        "hostile" => fixture::hostile(),
+        other => match other.strip_prefix("many=") {
+            Some(sites) => fixture::many(sites.parse()?),
+            None => return Err(format!("no story {other}").into()),
+        },
+    })
+}

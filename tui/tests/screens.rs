@@ -1,0 +1,155 @@
+//! Every view from fixed state, at three sizes, with and without colour.
+
+mod common;
+
+use common::{screen, text, with_looks};
+use vramscope_collector::{fixture, view::View};
+use vramscope_tui::{Charset, Palette, Theme};
+
+const SIZES: [(u16, u16); 3] = [(120, 40), (80, 24), (40, 10)];
+
+const COLOUR: Theme = Theme {
+    palette: Palette::Dark,
+    charset: Charset::Unicode,
+};
+const MONO: Theme = Theme {
+    palette: Palette::Mono,
+    charset: Charset::Unicode,
+};
+const PLAIN: Theme = Theme {
+    palette: Palette::Mono,
+    charset: Charset::Ascii,
+};
+
+/// Pictures of one view at every size in both looks.
+fn pictures(name: &str, view: fn() -> View, keys: &str) {
+    for size in SIZES {
+        let (columns, lines) = size;
+        for (look, theme) in [("colour", COLOUR), ("mono", MONO)] {
+            let picture = with_looks(&screen(view(), keys, size, theme));
+            insta::assert_snapshot!(format!("{name}_{columns}x{lines}_{look}"), picture);
+        }
+    }
+}
+
+#[test]
+fn sites() {
+    pictures("sites", fixture::leak, "j");
+}
+
+#[test]
+fn tree() {
+    pictures("tree", fixture::leak, "2j");
+}
+
+#[test]
+fn one_site() {
+    pictures("site", fixture::leak, "<enter>");
+}
+
+#[test]
+fn memory() {
+    pictures("memory", fixture::leak, "3");
+}
+
+#[test]
+fn timeline() {
+    pictures("timeline", fixture::leak, "4");
+}
+
+#[test]
+fn processes() {
+    pictures("processes", fixture::four_ranks, "5");
+}
+
+#[test]
+fn log() {
+    pictures("log", fixture::lost_events, "6");
+}
+
+#[test]
+fn help() {
+    pictures("help", fixture::leak, "?");
+}
+
+/// States other than a leak, as text.
+#[test]
+fn other_states() {
+    let stories: [(&str, fn() -> View); 6] = [
+        ("healthy", fixture::healthy),
+        ("growing", fixture::growing),
+        ("no_verdict_yet", fixture::no_verdict_yet),
+        ("nothing_yet", fixture::nothing_yet),
+        ("lost_events", fixture::lost_events),
+        ("four_ranks", fixture::four_ranks),
+    ];
+    for (name, view) in stories {
+        let picture = text(&screen(view(), "", (80, 24), COLOUR));
+        insta::assert_snapshot!(format!("state_{name}"), picture);
+    }
+}
+
+/// Before anything has come every view says what it waits for.
+#[test]
+fn empty_views_say_what_they_wait_for() {
+    for (key, words) in [
+        ("1", "waiting for the first allocation"),
+        ("2", "stacks appear when the process allocates"),
+        ("3", "Waiting for the first allocation"),
+        ("4", "waiting for the first allocation"),
+        ("5", "waiting for the first allocation"),
+        ("6", "Nothing to report yet"),
+    ] {
+        let picture = text(&screen(fixture::nothing_yet(), key, (80, 24), COLOUR));
+        assert!(picture.contains(words), "view {key}:\n{picture}");
+    }
+}
+
+/// Sorting, grouping, filter, mark, freeze and turning the tree, as text.
+#[test]
+fn what_keys_do() {
+    for (name, keys) in [
+        ("sorted_by_live", "s"),
+        ("by_function", "g"),
+        ("by_module", "gg"),
+        ("by_stack", "ggg"),
+        ("filtered", "/probe_loss<enter>"),
+        ("filtered_out", "/!.*<enter>"),
+        ("typing_a_wrong_filter", "/loss("),
+        ("marked", "m"),
+        ("frozen", " "),
+        ("driver_layer", "t"),
+        ("tree_from_below", "2b"),
+        ("tree_folded", "2<home><left>"),
+        ("site_of_weights", "jj<enter>"),
+        ("last_minute", "4z"),
+        ("not_written", "w"),
+    ] {
+        let picture = text(&screen(fixture::leak(), keys, (100, 28), COLOUR));
+        insta::assert_snapshot!(format!("keys_{name}"), picture);
+    }
+}
+
+#[test]
+fn seven_bits_and_no_colour() {
+    for (name, keys) in [
+        ("sites", ""),
+        ("tree", "2"),
+        ("site", "<enter>"),
+        ("timeline", "4"),
+    ] {
+        let buffer = screen(fixture::leak(), keys, (80, 24), PLAIN);
+        assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()));
+        insta::assert_snapshot!(format!("ascii_{name}"), text(&buffer));
+    }
+}
+
+#[test]
+fn light_ground() {
+    let light = Theme {
+        palette: Palette::Light,
+        ..COLOUR
+    };
+    let picture = with_looks(&screen(fixture::leak(), "", (80, 24), light));
+    insta::assert_snapshot!("light_sites", picture);
+}
