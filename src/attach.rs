@@ -4,7 +4,10 @@ use std::{
     io::IsTerminal as _,
     path::Path,
     process::ExitCode,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -13,8 +16,10 @@ use anyhow::Context as _;
 use vramscope_collector::{
     flamegraph as flames,
     report::{Options, json, layout::Color, markdown, text},
-    view::{DeviceView, Grouping, ProcessView},
+    view::{DeviceView, Grouping, ProcessView, View},
 };
+use vramscope_events::Pid;
+use vramscope_tui::{Feed, Options as LiveOptions, Source};
 
 use crate::{
     cli::{AttachArgs, FlamegraphArgs, Format, ReportArgs, ReportStyle, TargetArgs, Weight},
@@ -24,12 +29,19 @@ use crate::{
 
 /// How often a headless session looks at the clock.
 const TICK: Duration = Duration::from_millis(20);
+/// How often the live view is given something new.
+const VIEW_EVERY: Duration = Duration::from_millis(100);
 /// Columns of a text report that goes to a file.
 const FILE_COLUMNS: usize = 100;
 
 /// `vramscope attach PID`.
 pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
-    let finished = watch(&options.target, options.duration)?;
+    let live = !options.headless
+        && options.report.format == Format::Text
+        && std::io::stdout().is_terminal()
+        && std::io::stdin().is_terminal();
+    let show = if live { Show::Live } else { Show::Nothing };
+    let finished = watch(&options.target, options.duration, show)?;
     if let Some(path) = &options.flamegraph {
         let svg = flame(&finished, None, Weight::Bytes, false)?;
         output::file(path, &svg, false)?;
@@ -41,7 +53,7 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
 
 /// `vramscope report PID`.
 pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let finished = watch(&options.target, Some(options.duration))?;
+    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
     print_report(&finished, &options.report)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -56,7 +68,7 @@ pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
             options.output.display()
         );
     }
-    let finished = watch(&options.target, Some(options.duration))?;
+    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
     let picture = flame(&finished, options.device, options.weight, options.folded)?;
     output::file(&options.output, &picture, options.force)?;
     if !to_stdout {
@@ -68,8 +80,17 @@ pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is on the screen meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Show {
+    /// The live view.
+    Live,
+    /// Nothing.
+    Nothing,
+}
+
 /// Watches until the time is over, the process ends or the user has enough.
-fn watch(target: &TargetArgs, duration: Option<Duration>) -> anyhow::Result<Finished> {
+fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow::Result<Finished> {
     let stop = signals::stop_flag().context("signals could not be taken over")?;
     let started = Instant::now();
     let (session, collector) = target::attach(target, &stop)?;
@@ -86,8 +107,13 @@ fn watch(target: &TargetArgs, duration: Option<Duration>) -> anyhow::Result<Fini
     for note in &session.notes {
         eprintln!("note: {note}");
     }
-    let engine = Engine::start(session, collector, target.capacity, None)?;
-    wait(&engine, &stop, duration);
+    let publish = (show == Show::Live).then_some(VIEW_EVERY);
+    let engine = Engine::start(session, collector, target.capacity, publish)?;
+    let until = duration.map(|duration| Instant::now() + duration);
+    match show {
+        Show::Live => live(&engine, &stop, until, target.pid)?,
+        Show::Nothing => wait(&engine, &stop, until),
+    }
     if !engine.ended() {
         eprintln!("detaching");
     }
@@ -98,8 +124,51 @@ fn watch(target: &TargetArgs, duration: Option<Duration>) -> anyhow::Result<Fini
     Ok(finished)
 }
 
-fn wait(engine: &Engine, stop: &AtomicBool, duration: Option<Duration>) {
-    let until = duration.map(|duration| Instant::now() + duration);
+/// What the live view is fed with: the engine's newest view.
+struct LiveFeed<'a> {
+    engine: &'a Engine,
+    stop: &'a AtomicBool,
+    until: Option<Instant>,
+    pid: u32,
+}
+
+impl Feed for LiveFeed<'_> {
+    fn view(&mut self) -> Arc<View> {
+        self.engine.view()
+    }
+
+    fn ended(&self) -> Option<String> {
+        let over = self.until.is_some_and(|until| Instant::now() >= until);
+        if self.engine.ended() {
+            Some(format!("process {} ended", self.pid))
+        } else if over || self.stop.load(Ordering::Relaxed) {
+            Some("the time is over".into())
+        } else {
+            None
+        }
+    }
+}
+
+fn live(
+    engine: &Engine,
+    stop: &AtomicBool,
+    until: Option<Instant>,
+    pid: u32,
+) -> anyhow::Result<()> {
+    let mut options = LiveOptions::from_environment(Source::Process(Pid(pid)));
+    // Our own handlers go on to work while the probes are taken off.
+    options.default_signals_after = false;
+    let mut feed = LiveFeed {
+        engine,
+        stop,
+        until,
+        pid,
+    };
+    vramscope_tui::run(&mut feed, options)?;
+    Ok(())
+}
+
+fn wait(engine: &Engine, stop: &AtomicBool, until: Option<Instant>) {
     while !engine.ended()
         && !stop.load(Ordering::Relaxed)
         && until.is_none_or(|until| Instant::now() < until)

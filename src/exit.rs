@@ -4,8 +4,8 @@ use std::{io, process::ExitCode};
 
 use vramscope_tracer::AttachError;
 
-/// The command line was wrong.
-pub const USAGE: u8 = 2;
+// A wrong command line ends with 2: clap does that.
+
 /// The process could not be traced.
 pub const CANNOT_ATTACH: u8 = 3;
 
