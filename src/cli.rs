@@ -4,7 +4,7 @@ use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use vramscope_collector::view::Grouping;
+use vramscope_collector::{StepLine, view::Grouping};
 
 /// Finds what makes GPU memory creep up in a running PyTorch process.
 #[derive(Debug, Parser)]
@@ -114,6 +114,10 @@ pub struct TargetArgs {
     /// [default: all but the standard library and installed packages]
     #[arg(long, value_name = "GLOB")]
     pub user_code: Vec<String>,
+    /// What begins a step: a line that allocates (train.py:42), an NVTX range (nvtx:step), or a
+    /// function of a library by its linker name [default: what the backward() calls show]
+    #[arg(long, value_name = "PLACE", value_parser = parse_step_on)]
+    pub step_on: Option<StepOn>,
     /// Memory of the device, such as 80G, where NVML does not tell it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub capacity: Option<u64>,
@@ -180,6 +184,33 @@ impl From<Group> for Grouping {
     }
 }
 
+/// What begins a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepOn {
+    /// A line of Python.
+    Line(StepLine),
+    /// A place in machine code.
+    Native(vramscope_tracer::StepOn),
+}
+
+fn parse_step_on(text: &str) -> Result<StepOn, String> {
+    if let Some(name) = text.strip_prefix("nvtx:") {
+        return Ok(StepOn::Native(vramscope_tracer::StepOn::Nvtx(name.into())));
+    }
+    if let Some((file, line)) = text.rsplit_once(':')
+        && let Ok(line) = line.parse::<u32>()
+        && !file.is_empty()
+    {
+        return Ok(StepOn::Line(StepLine::new(file, line)));
+    }
+    if text.is_empty() || text.contains(char::is_whitespace) || text.contains('/') {
+        return Err("use FILE:LINE, nvtx:NAME, or the linker name of a function".into());
+    }
+    Ok(StepOn::Native(vramscope_tracer::StepOn::Symbol(
+        text.into(),
+    )))
+}
+
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text
         .find(|c: char| c.is_ascii_alphabetic())
@@ -244,6 +275,20 @@ mod tests {
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         for wrong in ["", "x", "-1", "3d", "1e999", "nan"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn places_of_steps() {
+        use vramscope_tracer::StepOn as Native;
+        let line = StepOn::Line(StepLine::new("a/train.py", 42));
+        assert_eq!(parse_step_on("a/train.py:42"), Ok(line));
+        let range = StepOn::Native(Native::Nvtx("a:1".into()));
+        assert_eq!(parse_step_on("nvtx:a:1"), Ok(range));
+        let symbol = StepOn::Native(Native::Symbol("ncclAllReduce".into()));
+        assert_eq!(parse_step_on("ncclAllReduce"), Ok(symbol));
+        for wrong in ["", "train.py: 42 ", "a/b"] {
+            assert!(parse_step_on(wrong).is_err(), "{wrong}");
         }
     }
 

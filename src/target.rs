@@ -9,7 +9,7 @@ use std::{
 use vramscope_collector::{Collector, Config, UserCode, view::Backend};
 use vramscope_tracer::{AttachError, Options, Session, inspect, now};
 
-use crate::cli::TargetArgs;
+use crate::cli::{StepOn, TargetArgs};
 
 /// How often a process that is still starting is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -29,9 +29,16 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
     let options = Options {
         ring_bytes: u32::try_from(target.buffer)?,
         watch_devices: target.capacity.is_none(),
+        step_on: match &target.step_on {
+            Some(StepOn::Native(place)) => Some(place.clone()),
+            _ => None,
+        },
     };
     let session = Session::attach(target.pid, &options)?;
     config.started = now();
+    if let Some(StepOn::Line(line)) = &target.step_on {
+        config.step_on = Some(line.clone());
+    }
     let mut collector = Collector::new(config);
     collector.add_process(session.info.clone());
     collector.set_probes(session.probes.clone());

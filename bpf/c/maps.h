@@ -132,6 +132,18 @@ struct {
 	__type(value, struct driver_call);
 } driver_calls SEC(".maps");
 
+/* The NVTX range that marks a step, filled up with zeros. */
+struct range_name {
+	__u64 words[VS_RANGE_BYTES / 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct range_name);
+} step_range SEC(".maps");
+
 __u32 next_code = 1;
 __u32 next_stack = 1;
 /* Rises when a known code object is freed: stacks are known under the epoch they were seen in, so

@@ -277,6 +277,39 @@ int driver_leave(struct pt_regs *ctx)
 	return 0;
 }
 
+/* A function that the user named: a step begins. */
+UPROBE
+int step_symbol(struct pt_regs *ctx)
+{
+	struct vs_mark record = {};
+
+	fill_head(&record.head, VS_USER, cookie_process(bpf_get_attach_cookie(ctx)));
+	send(&record, sizeof(record));
+	return 0;
+}
+
+/* nvtxRangePushA(const char *name): a step begins if it is the range that the user named. */
+UPROBE
+int step_nvtx(struct pt_regs *ctx)
+{
+	struct range_name name = {}, *wanted;
+	struct vs_mark record = {};
+	__u32 zero = 0;
+	__u64 different = 0;
+
+	wanted = bpf_map_lookup_elem(&step_range, &zero);
+	if (!wanted || bpf_probe_read_user_str(&name, sizeof(name), (const void *)ctx->di) < 0)
+		return 0;
+#pragma clang loop unroll(full)
+	for (int word = 0; word < VS_RANGE_BYTES / 8; word++)
+		different |= name.words[word] ^ wanted->words[word];
+	if (different)
+		return 0;
+	fill_head(&record.head, VS_USER, cookie_process(bpf_get_attach_cookie(ctx)));
+	send(&record, sizeof(record));
+	return 0;
+}
+
 /* CPython's code_dealloc(PyObject *): the code object is about to go. */
 UPROBE
 int code_freed(struct pt_regs *ctx)

@@ -28,6 +28,10 @@ pub mod program {
     pub const DRIVER_ENTER: &str = "driver_enter";
     /// On its return.
     pub const DRIVER_LEAVE: &str = "driver_leave";
+    /// On a function that the user named as the beginning of a step.
+    pub const STEP_SYMBOL: &str = "step_symbol";
+    /// On `nvtxRangePushA`.
+    pub const STEP_NVTX: &str = "step_nvtx";
     /// On CPython's `code_dealloc`.
     pub const CODE_FREED: &str = "code_freed";
 }
@@ -40,6 +44,8 @@ pub mod map {
     pub const COUNTERS: &str = "counters";
     /// `struct vs_python` by process index.
     pub const PYTHONS: &str = "pythons";
+    /// The NVTX range that marks a step.
+    pub const STEP_RANGE: &str = "step_range";
     /// Code objects that were announced.
     pub const CODES: &str = "codes";
 }

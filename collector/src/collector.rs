@@ -16,6 +16,7 @@ use crate::{
     snapshot::{BookSnapshot, Names},
     source::SourceCache,
     stacks::Stacks,
+    step_line::LineMarker,
     verdict::{self, Circumstances},
     view::{
         Class, DeviceView, LogLevel, LostView, ProbeView, ProcessInfo, ProcessView, Series, SiteId,
@@ -39,6 +40,7 @@ pub struct Collector {
     probes: Vec<ProbeView>,
     log: Log,
     snapshots: FxHashMap<(Pid, DeviceId), [BookSnapshot; 2]>,
+    step_line: Option<LineMarker>,
 }
 
 /// Steps between verdicts while no one looks, so that the log tells when it changed. A verdict is
@@ -67,6 +69,7 @@ impl Collector {
     pub fn new(config: Config) -> Collector {
         Collector {
             sources: SourceCache::new(config.started_unix),
+            step_line: config.step_on.clone().map(LineMarker::new),
             config,
             processes: Vec::new(),
             by_pid: FxHashMap::default(),
@@ -132,11 +135,19 @@ impl Collector {
                     index
                 }
             };
+            if let Some(line) = &mut self.step_line
+                && let Some(mark) = line.mark(record)
+            {
+                self.take(index, &mark);
+            }
             self.take(index, record);
         }
     }
 
     fn define(&mut self, event: &Event) {
+        if let Some(line) = &mut self.step_line {
+            line.define(event);
+        }
         match event {
             Event::Frame { id, frame } => self.stacks.define_frame(*id, Arc::clone(frame)),
             Event::Stack { id, frames } => self.stacks.define_stack(*id, Arc::clone(frames)),
@@ -258,8 +269,15 @@ impl Collector {
             }
             Event::Lost { count, cause } => {
                 *self.lost.entry(*cause).or_default() += count;
-                process.lost(time);
-                let text = format!("{count} events lost: {}", cause_words(*cause));
+                if is_gap(*cause) {
+                    process.lost(time);
+                }
+                let what = if is_gap(*cause) {
+                    "lost"
+                } else {
+                    "without a stack"
+                };
+                let text = format!("{count} events {what}: {}", cause_words(*cause));
                 (LogLevel::Warning, text)
             }
             Event::DeviceMemory {
@@ -330,7 +348,11 @@ impl Collector {
             started_unix: self.config.started_unix,
             backend: self.config.backend,
             lost: LostView {
-                events: by_cause.iter().map(|(_, count)| count).sum(),
+                events: by_cause
+                    .iter()
+                    .filter(|(cause, _)| is_gap(*cause))
+                    .map(|(_, count)| count)
+                    .sum(),
                 by_cause,
             },
             probes: self.probes.clone(),
@@ -416,6 +438,12 @@ fn source_words(source: crate::view::StepSource) -> &'static str {
         StepSource::Time => "seconds",
         StepSource::None => "nothing yet",
     }
+}
+
+/// Whether events are missing. One whose stack could not be read is there, and every number with
+/// it is right; only its site is unknown.
+fn is_gap(cause: LostCause) -> bool {
+    cause != LostCause::StackUnreadable
 }
 
 fn cause_words(cause: LostCause) -> &'static str {

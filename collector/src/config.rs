@@ -2,7 +2,7 @@
 
 use vramscope_events::Time;
 
-use crate::{usercode::UserCode, view::Backend};
+use crate::{step_line::StepLine, usercode::UserCode, view::Backend};
 
 /// How a [`crate::Collector`] works.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Config {
     pub user_code: UserCode,
     /// How steps are told apart.
     pub steps: StepOptions,
+    /// A line of Python at which steps begin; marks of this kind take precedence over `backward()`.
+    pub step_on: Option<StepLine>,
     /// When a verdict alarms.
     pub alarms: Alarms,
 }
@@ -30,6 +32,7 @@ impl Config {
             started_unix,
             user_code: UserCode::default(),
             steps: StepOptions::default(),
+            step_on: None,
             alarms: Alarms::default(),
         }
     }

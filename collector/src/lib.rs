@@ -35,6 +35,7 @@ mod snapshot;
 mod source;
 mod stacks;
 mod stats;
+mod step_line;
 mod steps;
 mod usercode;
 mod verdict;
@@ -42,4 +43,5 @@ pub mod view;
 
 pub use collector::{Collector, Survivor};
 pub use config::{Alarms, Config, StepOptions};
+pub use step_line::StepLine;
 pub use usercode::{UserCode, UserCodeError};

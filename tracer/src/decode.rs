@@ -126,6 +126,13 @@ impl Decoder {
                     self.push(&mark.head, event, out);
                 }
             }
+            wire::Record::User(mark) => {
+                let event = Event::StepMark(StepMark {
+                    kind: StepMarkKind::User,
+                    stack: StackId::EMPTY,
+                });
+                self.push(&mark.head, event, out);
+            }
             wire::Record::Driver(call) => self.driver(&call, out),
             wire::Record::Code(code) => self.code(&code, known),
             wire::Record::Stack(stack) => self.body(&stack, out),

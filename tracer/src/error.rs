@@ -67,6 +67,15 @@ pub enum AttachError {
         /// Its reason.
         detail: String,
     },
+    /// The place that is to mark a step cannot be probed.
+    #[error(
+        "--step-on: {reason}\n  name a function as `nm -D LIBRARY` prints it, a line of Python as \
+         FILE:LINE, or leave --step-on out: steps are then counted by backward()"
+    )]
+    StepOn {
+        /// Why.
+        reason: String,
+    },
     /// The probe that everything stands on could not be placed.
     #[error("{probe} could not be probed: {reason}\n  `vramscope doctor {pid}` shows every probe")]
     Probe {

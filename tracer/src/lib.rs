@@ -22,5 +22,5 @@ mod session;
 pub mod target;
 
 pub use error::{AttachError, Child};
-pub use plan::{Plan, Probe};
+pub use plan::{Plan, Probe, StepOn};
 pub use session::{Options, Prospect, Session, inspect, now};

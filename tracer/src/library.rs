@@ -94,6 +94,27 @@ impl Library {
         }))
     }
 
+    /// Every library and program that the process runs code of, once.
+    pub fn all(process: &Process, mappings: &[Mapping]) -> Vec<Library> {
+        let mut found: Vec<Library> = Vec::new();
+        for mapping in mappings
+            .iter()
+            .filter(|mapping| mapping.permissions.execute)
+        {
+            let Some(path) = &mapping.path else { continue };
+            if found.iter().any(|known| known.path == *path) {
+                continue;
+            }
+            if let Some(file) = process.openable(mapping) {
+                found.push(Library {
+                    path: path.clone(),
+                    file,
+                });
+            }
+        }
+        found
+    }
+
     /// The exported functions whose linker names satisfy `wanted`, by name.
     ///
     /// # Errors
@@ -102,13 +123,33 @@ impl Library {
         &self,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<HashMap<String, Function>, LibraryError> {
+        self.functions_in(object::elf::SHT_DYNSYM, wanted)
+    }
+
+    /// Like [`Library::functions`], of those that are not exported, where the file still names
+    /// them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn local_functions(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<HashMap<String, Function>, LibraryError> {
+        self.functions_in(object::elf::SHT_SYMTAB, wanted)
+    }
+
+    fn functions_in(
+        &self,
+        table: u32,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<HashMap<String, Function>, LibraryError> {
         let file = File::open(&self.file).map_err(|source| LibraryError::Open {
             path: self.path.clone(),
             source,
         })?;
         // libtorch is half a gigabyte: read the parts that are asked for, not the file.
         let cache = ReadCache::new(file);
-        functions(&cache, wanted).map_err(|source| LibraryError::Parse {
+        functions(&cache, table, wanted).map_err(|source| LibraryError::Parse {
             path: self.path.clone(),
             source,
         })
@@ -135,6 +176,7 @@ pub fn code_at(path: &Path, file_offset: u64, bytes: usize) -> Result<Vec<u8>, L
 
 fn functions<'a>(
     data: impl ReadRef<'a>,
+    table: u32,
     wanted: impl Fn(&str) -> bool,
 ) -> object::Result<HashMap<String, Function>> {
     let header = FileHeader64::<Endianness>::parse(data)?;
@@ -150,7 +192,7 @@ fn functions<'a>(
             })
     };
     let sections = header.sections(endian, data)?;
-    let symbols = sections.symbols(endian, data, object::elf::SHT_DYNSYM)?;
+    let symbols = sections.symbols(endian, data, table)?;
     let mut found = HashMap::new();
     for symbol in symbols.iter() {
         let address = symbol.st_value(endian);

@@ -99,6 +99,32 @@ impl Loaded {
             .map_err(|error| load_error(&error))
     }
 
+    /// Tells the programs which NVTX range marks a step.
+    ///
+    /// # Errors
+    /// [`AttachError::StepOn`] for a name that is too long, [`AttachError::Load`] when the kernel
+    /// refuses.
+    pub fn set_range(&mut self, name: &str) -> Result<(), AttachError> {
+        let mut padded = [0u8; wire::VS_RANGE_BYTES as usize];
+        if name.is_empty() || name.len() >= padded.len() || name.contains('\0') {
+            return Err(AttachError::StepOn {
+                reason: format!(
+                    "the name of an NVTX range has 1 to {} bytes, `{name}` has {}",
+                    padded.len() - 1,
+                    name.len()
+                ),
+            });
+        }
+        padded[..name.len()].copy_from_slice(name.as_bytes());
+        let map = self
+            .bpf
+            .map_mut(map::STEP_RANGE)
+            .ok_or_else(|| missing(map::STEP_RANGE))?;
+        let mut range: Array<_, [u8; wire::VS_RANGE_BYTES as usize]> =
+            Array::try_from(map).map_err(|error| load_error(&error))?;
+        range.set(0, padded, 0).map_err(|error| load_error(&error))
+    }
+
     /// Takes the maps for reading out; once.
     ///
     /// # Errors

@@ -135,6 +135,44 @@ const DRIVER: &[(&str, &[&str], u32, bool)] = &[
     ),
 ];
 
+/// What marks a step, where the user named a place in machine code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepOn {
+    /// A function, by its linker name.
+    Symbol(String),
+    /// An NVTX range, by its name.
+    Nvtx(String),
+}
+
+/// The probe for a place that the user named. Its state says so where there is none.
+pub fn step_probe(process: &Process, mappings: &[Mapping], on: &StepOn) -> Probe {
+    let (symbol, program, kept) = match on {
+        StepOn::Symbol(symbol) => (symbol.as_str(), program::STEP_SYMBOL, &[][..]),
+        StepOn::Nvtx(_) => ("nvtxRangePushA", program::STEP_NVTX, &ARGUMENTS[..1]),
+    };
+    let consequence = "no step is counted";
+    let mut attachments = Vec::new();
+    let mut notes = Vec::new();
+    for library in Library::all(process, mappings) {
+        // Exported, or named in the file all the same: PyTorch carries NVTX inside it.
+        let exported = library.functions(|name| name == symbol);
+        let found = match exported {
+            Ok(found) if !found.is_empty() => Ok(found),
+            _ => library.local_functions(|name| name == symbol),
+        };
+        for function in found.into_iter().flatten().map(|(_, function)| function) {
+            let place = planner::place(&function.code, kept);
+            attachments.push(at(&library, &function, program, &place));
+            notes.push(format!("{}: {}", library.path.display(), place.note()));
+        }
+    }
+    if attachments.is_empty() {
+        let reason = format!("no library of the process has a function {symbol}");
+        return absent(symbol, &reason, consequence);
+    }
+    planned(symbol, notes.join("; "), consequence, attachments)
+}
+
 /// Plans the probes for a process.
 pub fn plan(process: &Process, mappings: &[Mapping], python: Option<&Python>) -> Plan {
     let mut plan = Plan::default();

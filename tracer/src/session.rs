@@ -24,7 +24,7 @@ use crate::{
     kernel::{self, Standing},
     loader::{DEFAULT_RING_BYTES, Loaded, ReaderMaps},
     nvml::Watch,
-    plan::{Plan, plan},
+    plan::{Plan, StepOn, plan, step_probe},
     python::walk_configuration,
     target,
 };
@@ -36,6 +36,8 @@ pub struct Options {
     pub ring_bytes: u32,
     /// Whether to ask NVML for the devices' memory.
     pub watch_devices: bool,
+    /// What marks a step, where it is a place in machine code.
+    pub step_on: Option<StepOn>,
 }
 
 impl Default for Options {
@@ -43,6 +45,7 @@ impl Default for Options {
         Options {
             ring_bytes: DEFAULT_RING_BYTES,
             watch_devices: true,
+            step_on: None,
         }
     }
 }
@@ -231,8 +234,21 @@ impl Session {
             }
             loaded.set_python(INDEX, configuration)?;
         }
+        let mut planned = plan.probes;
+        if let Some(on) = &options.step_on {
+            let probe = step_probe(&process, &process.mappings()?, on);
+            if let ProbeState::Absent { consequence } = &probe.view.state {
+                return Err(AttachError::StepOn {
+                    reason: consequence.clone(),
+                });
+            }
+            if let StepOn::Nvtx(name) = on {
+                loaded.set_range(name)?;
+            }
+            planned.insert(0, probe);
+        }
         let maps = loaded.reader_maps()?;
-        let probes = loaded.place(pid, INDEX, &plan.probes);
+        let probes = loaded.place(pid, INDEX, &planned);
         if plan.tensor_layer {
             require_tensor_probe(pid.get(), &probes)?;
         }

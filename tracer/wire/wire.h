@@ -32,6 +32,7 @@ enum vs_kind {
 	VS_DRIVER = 4,   /* struct vs_driver */
 	VS_STACK = 5,    /* struct vs_stack */
 	VS_CODE = 6,     /* struct vs_code */
+	VS_USER = 7,     /* struct vs_mark: a place that the user named was passed */
 };
 
 enum vs_flag {
@@ -183,6 +184,9 @@ struct vs_python {
 	vs_u32 bytes_data;
 	vs_u32 pad;
 };
+
+/* Bytes of the name of an NVTX range that is waited for, with its final zero. */
+#define VS_RANGE_BYTES 64
 
 /* Counters, index into the per-CPU array `counters`. */
 enum vs_counter {

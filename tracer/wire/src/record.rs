@@ -5,7 +5,8 @@ use std::mem::{offset_of, size_of};
 use crate::raw::{
     VS_FILE_BYTES, VS_LINES_BYTES, VS_MAX_FRAMES, VS_NAME_BYTES, vs_code, vs_driver, vs_frame,
     vs_header, vs_kind_VS_BACKWARD, vs_kind_VS_CODE, vs_kind_VS_DRIVER, vs_kind_VS_OOM,
-    vs_kind_VS_STACK, vs_kind_VS_TENSOR, vs_mark, vs_oom, vs_stack, vs_tensor, vs_text,
+    vs_kind_VS_STACK, vs_kind_VS_TENSOR, vs_kind_VS_USER, vs_mark, vs_oom, vs_stack, vs_tensor,
+    vs_text,
 };
 
 // What the producers rely on: no padding that was not written down.
@@ -29,6 +30,8 @@ pub enum Record<'a> {
     OutOfMemory(vs_oom),
     /// `Engine::execute` was entered.
     Backward(vs_mark),
+    /// A place that the user named was passed.
+    User(vs_mark),
     /// A function of libcuda did its work.
     Driver(vs_driver),
     /// The body of a new stack.
@@ -129,6 +132,7 @@ impl<'a> Record<'a> {
                 }))
             }
             vs_kind_VS_BACKWARD => Some(Record::Backward(vs_mark { head })),
+            vs_kind_VS_USER => Some(Record::User(vs_mark { head })),
             vs_kind_VS_DRIVER => {
                 fits(size_of::<vs_driver>())?;
                 Some(Record::Driver(vs_driver {
