@@ -126,7 +126,7 @@ def versions_of(site_packages):
     """What the wheel was made for: (CUDA version, cuDNN version), as their libraries say them."""
     cuda = re.search(r"cuda[^=]*= '(\d+)\.(\d+)'", (site_packages / "torch/version.py").read_text())
     metadata = next(site_packages.glob("torch-*.dist-info/METADATA")).read_text()
-    cudnn = re.search(r"nvidia-cudnn-cu\d+==(\d+)\.(\d+)\.(\d+)", metadata)
+    cudnn = re.search(r"nvidia-cudnn-cu\d+ ?\(?==(\d+)\.(\d+)\.(\d+)", metadata)
     if cuda is None or cudnn is None:
         sys.exit(f"{site_packages} holds no PyTorch wheel for CUDA: its version or its cuDNN is not stated")
     (cuda_major, cuda_minor), (major, minor, patch) = map(int, cuda.groups()), map(int, cudnn.groups())

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use simcuda_common::code::INVALID_VALUE;
+use simcuda_common::code::{INVALID_VALUE, Outcome};
 use simcuda_common::ffi::Out;
 use simcuda_common::types::Uuid;
 
@@ -107,11 +107,24 @@ fn properties(device: c_int) -> Result<DeviceProp, c_int> {
     Ok(result)
 }
 
+fn store(result: Out<DeviceProp>, device: c_int) -> Outcome {
+    if result.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    result.set(properties(device)?)
+}
+
+#[cfg(feature = "cuda13")]
 crate::runtime_api! {
-    fn cudaGetDeviceProperties, cudaGetDeviceProperties_v2(result: Out<DeviceProp>, device: c_int) {
-        if result.is_null() {
-            return Err(INVALID_VALUE);
-        }
-        result.set(properties(device)?)
+    fn cudaGetDeviceProperties(result: Out<DeviceProp>, device: c_int) {
+        store(result, device)
+    }
+}
+
+// In CUDA 12 the plain name has the smaller struct of CUDA 11, which no wheel asks for.
+#[cfg(not(feature = "cuda13"))]
+crate::runtime_api! {
+    fn cudaGetDeviceProperties_v2(result: Out<DeviceProp>, device: c_int) {
+        store(result, device)
     }
 }

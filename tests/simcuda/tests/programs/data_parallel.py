@@ -4,7 +4,8 @@ from support import batch, check_driver_agrees, mlp
 from torch import nn
 
 assert torch.cuda.device_count() == 2
-assert torch.cuda.get_device_properties(0).uuid != torch.cuda.get_device_properties(1).uuid
+first, second = (torch.cuda.get_device_properties(index) for index in range(2))
+assert not hasattr(first, "uuid") or str(first.uuid) != str(second.uuid), first
 model = nn.DataParallel(mlp())
 for _ in range(3):
     inputs, _ = batch()
