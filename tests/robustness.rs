@@ -26,6 +26,7 @@ fn start(name: &str, arguments: &[&str]) -> Program {
 fn undisturbed(steps: &str) -> Vec<String> {
     let mut program = start("counting", &[steps]);
     program.expect("ready");
+    program.say("go");
     assert!(program.finish().success());
     program.seen().iter().cloned().collect()
 }
@@ -83,8 +84,8 @@ fn our_sigkill_leaves_the_program_as_it_was() {
     if let Some(reason) = missing(&tool()) {
         return skip("our_sigkill", &reason);
     }
-    let expected = undisturbed("2500");
-    let mut program = start("counting", &["2500"]);
+    let expected = undisturbed("2000");
+    let mut program = start("counting", &["2000"]);
     program.expect("ready");
     for kill_at in ["step 300 ", "step 900 "] {
         let mut attached = tool().attach(program.pid(), &[]);
@@ -98,6 +99,7 @@ fn our_sigkill_leaves_the_program_as_it_was() {
         assert!(program.alive());
         code_is_as_before(program.pid());
     }
+    program.say("go");
     assert!(program.finish().success());
     let printed: Vec<_> = program.seen().iter().cloned().collect();
     let expected: Vec<_> = expected

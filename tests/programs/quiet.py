@@ -64,7 +64,9 @@ for device in range(torch.cuda.device_count()):
         "out_of_memory": stats.get("num_ooms", 0),
         "survivors": [],
     }
-for segment in torch.cuda.memory._snapshot()["segments"]:
+# The driver's own allocator has no snapshot.
+is_native = torch.cuda.get_allocator_backend() == "native"
+for segment in torch.cuda.memory._snapshot()["segments"] if is_native else []:
     for block in segment["blocks"]:
         if block["state"] == "active_allocated":
             devices[segment["device"]]["survivors"].append(

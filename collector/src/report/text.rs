@@ -406,34 +406,55 @@ impl Writer {
     fn session(&mut self, view: &View) {
         self.line("Session:");
         let mut lines = notes::of_view(view);
-        for probe in &view.probes {
-            if probe.state == ProbeState::Attached {
-                let name = escape::line(&probe.name, 80);
-                let note = escape::line(&probe.cost_note, 160);
-                lines.push(match note.is_empty() {
-                    true => format!("Probe on {name}."),
-                    false => format!("Probe on {name}: {note}."),
-                });
-            }
-        }
+        lines.extend(probes(view));
         self.bullets(&lines);
     }
 }
 
-/// Driver memory by the library that took it, largest first.
+/// The probes in place, in one line each for their number and for the one that every block passes.
+fn probes(view: &View) -> Vec<String> {
+    let attached: Vec<_> = view
+        .probes
+        .iter()
+        .filter(|probe| probe.state == ProbeState::Attached)
+        .collect();
+    let mut lines = Vec::new();
+    if let Some(process) = view.processes.first()
+        && !attached.is_empty()
+    {
+        lines.push(format!(
+            "{} probes are in place; `vramscope doctor {}` lists them.",
+            attached.len(),
+            process.info.pid
+        ));
+    }
+    for probe in attached {
+        if probe.name.contains("reportMemoryUsage") {
+            let name = escape::line(&probe.name, 80);
+            let note = escape::line(&probe.cost_note, 160);
+            lines.push(format!("Every block passes {name}: {note}."));
+        }
+    }
+    lines
+}
+
+/// Driver memory by the line of the user's code that was running when it was taken, largest first.
 pub(super) fn driver_parts(device: &DeviceView) -> String {
     let mut parts: Vec<(String, u64)> = Vec::new();
     for site in device.driver_sites.iter() {
-        let library = match site.stack.first() {
+        let place = match site.own_frame() {
             Some(frame) => {
                 let file = frame.file.rsplit('/').next().unwrap_or_default();
-                escape::line(file, 40)
+                match frame.line {
+                    0 => escape::line(file, 40),
+                    line => format!("{}:{line}", escape::line(file, 40)),
+                }
             }
-            None => "unknown".into(),
+            None => "no Python frame".into(),
         };
-        match parts.iter_mut().find(|(name, _)| *name == library) {
+        match parts.iter_mut().find(|(name, _)| *name == place) {
             Some((_, bytes)) => *bytes += site.live_bytes,
-            None => parts.push((library, site.live_bytes)),
+            None => parts.push((place, site.live_bytes)),
         }
     }
     parts.retain(|(_, bytes)| *bytes > 0);

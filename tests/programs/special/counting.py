@@ -1,7 +1,8 @@
 """Trains and prints a line every ten steps: what it prints must not depend on who is watching.
 
 usage: counting.py STEPS
-Ends by itself; says the checksum of all that it has seen of its own memory.
+Waits for a line on stdin before its last hundred steps, so that it does not end under a test. Says the
+checksum of all that it has seen of its own memory.
 """
 import sys
 import time
@@ -15,7 +16,10 @@ model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 8)).cuda()
 optimizer = torch.optim.AdamW(model.parameters())
 checksum, kept = 0, []
 print("ready", flush=True)
-for step in range(int(sys.argv[1])):
+steps = int(sys.argv[1])
+for step in range(steps):
+    if step == steps - 100:
+        sys.stdin.readline()
     loss = model(torch.randn(16, 32, device="cuda")).square().mean()
     optimizer.zero_grad()
     loss.backward()
