@@ -2,7 +2,7 @@
 
 use vramscope_events::Bytes;
 
-use super::suspects::Suspects;
+use super::suspects::{Suspect, Suspects};
 use crate::{
     device::Device,
     site::FloorHistory,
@@ -16,6 +16,8 @@ pub(crate) const FALSE_ALARM: f64 = 1e-4;
 const MAX_POINTS: usize = 160;
 /// Points for which a rise of the floor must stay.
 const STAY: usize = 16;
+/// Bounded sites that are taken out of the floor, those that hold most.
+const MAX_HELD: usize = 64;
 /// Steps over which the present need is taken.
 const RECENT: u64 = 64;
 
@@ -52,7 +54,13 @@ pub(crate) fn floor_facts(device: &Device, suspects: &Suspects<'_>) -> Option<Fl
     let points = device.floor.points().get(1..).filter(|p| !p.is_empty())?;
     let every = points.len().div_ceil(MAX_POINTS);
     let offset = (points.len() - 1) % every;
-    let held = [&suspects.bounded, &suspects.lazy_state];
+    let mut held: Vec<&Suspect<'_>> = suspects
+        .bounded
+        .iter()
+        .chain(&suspects.lazy_state)
+        .collect();
+    held.sort_by_key(|suspect| std::cmp::Reverse(suspect.held().1));
+    held.truncate(MAX_HELD);
     let rest: Vec<(f64, f64)> = points
         .iter()
         .skip(offset)
@@ -61,7 +69,6 @@ pub(crate) fn floor_facts(device: &Device, suspects: &Suspects<'_>) -> Option<Fl
             let step = point.step as u32;
             let several = held
                 .iter()
-                .flat_map(|sites| sites.iter())
                 .map(|suspect| floor_at(&suspect.pattern.floor, step))
                 .sum::<u64>();
             (point.step as f64, point.floor as f64 - several as f64)
