@@ -1,5 +1,7 @@
 //! Recorded allocator streams of real programs, cut as if the tool had attached in mid-run.
 
+pub mod synthetic;
+
 use std::{io::Read, path::Path, sync::Arc};
 
 use serde::Deserialize;
