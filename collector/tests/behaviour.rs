@@ -1,12 +1,12 @@
 //! The collector on made-up programs: classes that recorded programs do not show, bad input, and
 //! the numbers behind a verdict.
 
-mod common;
+mod synthetic;
 
 use std::collections::VecDeque;
 
-use common::synthetic::{Program, Random, pid};
 use proptest::prelude::*;
+use synthetic::{PID, Program, Random};
 use vramscope_collector::view::{Class, Confidence, Rhythm, StepSource};
 use vramscope_events::{DeviceId, Event, Layer, Time};
 
@@ -406,7 +406,7 @@ proptest! {
                     let generations: u64 = site.spans.iter().map(|span| span.generations).sum();
                     prop_assert_eq!(generations, site.generations);
                 }
-                let survivors = program.collector.survivors(pid(), device.device);
+                let survivors = program.collector.survivors(PID, device.device);
                 prop_assert_eq!(survivors.map(|s| s.size).sum::<u64>(), device.live_bytes);
                 if !ever_blind {
                     prop_assert_eq!(device.live_bytes + device.baseline, device.allocated);

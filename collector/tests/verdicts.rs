@@ -2,11 +2,11 @@
 //!
 //! streams/record.py makes the streams; see collector/README.md.
 
-mod common;
+mod streams_reader;
 
 use std::path::{Path, PathBuf};
 
-use common::{Stream, device, line, view_of};
+use streams_reader::{Stream, device, line, view_of};
 use vramscope_collector::view::{Class, Rhythm, Verdict, View};
 
 /// What a right verdict is.

@@ -1,7 +1,5 @@
 //! Recorded allocator streams of real programs, cut as if the tool had attached in mid-run.
 
-pub mod synthetic;
-
 use std::{io::Read, path::Path, sync::Arc};
 
 use serde::Deserialize;
@@ -67,11 +65,6 @@ impl Stream {
             ops,
             marks,
         }
-    }
-
-    /// Calls of backward() in the whole run.
-    pub fn marks(&self) -> usize {
-        self.marks.len()
     }
 
     pub fn len(&self) -> usize {
