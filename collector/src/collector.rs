@@ -216,7 +216,11 @@ impl Collector {
             source: process.steps.source(),
             rate: process.steps.view(time).rate,
             alarms: &self.config.alarms,
-            lost: self.lost.values().any(|count| *count > 0),
+            // An event without a stack is counted all the same.
+            lost: self
+                .lost
+                .keys()
+                .any(|cause| *cause != LostCause::StackUnreadable),
         };
         let before: Vec<_> = process
             .devices
