@@ -140,6 +140,10 @@ impl Book {
         self.moving.iter().map(|index| &self.sites[*index as usize])
     }
 
+    pub fn moving_count(&self) -> usize {
+        self.moving.len()
+    }
+
     /// The site that `block` belongs to.
     pub fn site_of(&self, block: &Block) -> &Site {
         &self.sites[block.site as usize]

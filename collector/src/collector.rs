@@ -43,9 +43,12 @@ pub struct Collector {
     step_line: Option<LineMarker>,
 }
 
-/// Steps between verdicts while no one looks, so that the log tells when it changed. A verdict is
-/// about finished steps only: what is freed at a program's end changes nothing.
-const VERDICT_EVERY: u32 = 8;
+/// Events between verdicts while no one looks, so that the log tells when it changed; a view always
+/// has the verdict of its moment. A verdict is about finished steps only: what is freed at a
+/// program's end changes nothing.
+const EVENTS_A_VERDICT: u64 = 5_000;
+/// The same for each site that a verdict must look at.
+const EVENTS_A_SITE: u64 = 200;
 
 /// A block that was allocated since the attach and not freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +173,7 @@ impl Collector {
     fn take(&mut self, index: usize, record: &Record) {
         let process = &mut self.processes[index];
         let time = record.time;
+        process.unjudged += 1;
         match &record.event {
             Event::Alloc(alloc) => {
                 if process.alloc(alloc, time, &mut self.site_ids) {
@@ -204,7 +208,8 @@ impl Collector {
     #[inline]
     fn step_ended(&mut self, index: usize, time: Time) {
         let process = &self.processes[index];
-        if process.steps.now().is_multiple_of(VERDICT_EVERY) {
+        let moving: u64 = process.devices.iter().map(Device::moving_sites).sum();
+        if process.unjudged >= EVENTS_A_VERDICT + EVENTS_A_SITE * moving {
             self.judge(index, time);
         }
     }
@@ -214,6 +219,7 @@ impl Collector {
     fn judge(&mut self, index: usize, time: Time) {
         let process = &mut self.processes[index];
         process.judged_at = Some(process.steps.now());
+        process.unjudged = 0;
         let (stacks, sources) = (&mut self.stacks, &mut self.sources);
         let (info, user_code) = (&process.info, &self.config.user_code);
         let circumstances = Circumstances {
@@ -221,7 +227,11 @@ impl Collector {
             source: process.steps.source(),
             rate: process.steps.view(time).rate,
             alarms: &self.config.alarms,
-            lost: self.lost.values().any(|count| *count > 0),
+            // An event without a stack is counted all the same.
+            lost: self
+                .lost
+                .keys()
+                .any(|cause| *cause != LostCause::StackUnreadable),
         };
         let before: Vec<_> = process
             .devices
@@ -310,14 +320,20 @@ impl Collector {
             .add(time, process.info.pid, Some(step.into()), level, text);
     }
 
-    /// Everything known at `now`.
-    pub fn view(&mut self, now: Time) -> View {
+    /// Makes the verdicts that are older than the last finished step. [`Collector::view`] does it
+    /// by itself.
+    pub fn refresh_verdicts(&mut self, now: Time) {
         for index in 0..self.processes.len() {
             let steps = &self.processes[index].steps;
             if !steps.is_provisional() && self.processes[index].judged_at != Some(steps.now()) {
                 self.judge(index, now);
             }
         }
+    }
+
+    /// Everything known at `now`.
+    pub fn view(&mut self, now: Time) -> View {
+        self.refresh_verdicts(now);
         let mut by_cause: Vec<_> = self.lost.iter().map(|(cause, n)| (*cause, *n)).collect();
         by_cause.sort();
         let mut names = Names {

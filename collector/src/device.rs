@@ -105,6 +105,11 @@ impl Device {
         }
     }
 
+    /// Sites that a verdict must look at.
+    pub fn moving_sites(&self) -> u64 {
+        (self.tensor.moving_count() + self.driver.moving_count()) as u64
+    }
+
     /// What existed before the attach and is still there: whatever the framework counts and the
     /// ledger does not know. Negative only while events are missing.
     pub fn baseline(&self) -> i64 {

@@ -26,6 +26,8 @@ pub(crate) struct Process {
     pub host: Book,
     /// The running step at the last verdict.
     pub judged_at: Option<u32>,
+    /// Events since then.
+    pub unjudged: u64,
 }
 
 impl Process {
@@ -37,6 +39,7 @@ impl Process {
             devices: Vec::new(),
             host: Book::default(),
             judged_at: None,
+            unjudged: 0,
         }
     }
 

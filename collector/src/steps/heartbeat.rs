@@ -201,7 +201,7 @@ mod tests {
                 pass.extend([10, 11, 12, 13, 14, 15]);
             }
             pass.extend([4, 5]);
-            if i % 10 == 0 {
+            if i.is_multiple_of(10) {
                 pass.push(99);
             }
             pass

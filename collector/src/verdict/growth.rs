@@ -9,6 +9,8 @@ use crate::{
 
 /// Steps at which growth is sampled.
 const SAMPLES: u32 = 128;
+/// Sites whose floors are summed for the interval.
+const MAX_SUMMED: usize = 64;
 /// Sites that a verdict names at most.
 const MAX_CULPRITS: usize = 12;
 /// Share of the growth below which a site is not named.
@@ -38,16 +40,17 @@ pub(crate) fn growth(suspects: &[Suspect<'_>], now: u32) -> Option<Growth> {
     let since = suspects.iter().map(|s| s.pattern.since()).min()?;
     let mut each: Vec<(f64, &Suspect<'_>)> = suspects
         .iter()
-        .map(|suspect| (slope_of(&[suspect], suspect, now).slope, suspect))
+        .map(|suspect| (mean_slope(suspect, now), suspect))
         .collect();
     each.sort_by(|a, b| {
         let order = b.0.total_cmp(&a.0);
         order.then(a.1.site.id.cmp(&b.1.site.id))
     });
     let lead = each.first()?.1;
-    let all: Vec<&Suspect<'_>> = suspects.iter().collect();
-    let whole = slope_of(&all, lead, now);
-    // The sites' own slopes are exact; the slope of their sum carries the interval.
+    // What the rest adds is far below the interval.
+    let most: Vec<&Suspect<'_>> = each.iter().take(MAX_SUMMED).map(|(_, s)| *s).collect();
+    let whole = slope_of(&most, lead, now);
+    // The sites' own floors are exact; the slope of their sum carries the interval.
     let sum: f64 = each.iter().map(|(slope, _)| slope).sum();
     let per_step = if whole.low <= sum && sum <= whole.high {
         sum
@@ -113,32 +116,51 @@ pub(crate) fn swelling(suspects: &[Suspect<'_>], whole: f64, now: u32) -> Vec<Cu
     culprits
 }
 
-/// The slope of the sum of some sites' floors, sampled where `lead` rises: half a distance after
-/// each rise, so that what comes in step with it but a little later is in.
+/// The mean slope of one site's floor from its first rise to its last: no noise of others is in it.
+fn mean_slope(suspect: &Suspect<'_>, now: u32) -> f64 {
+    let steps = sample_steps(suspect, now);
+    let held =
+        |step: &u32| floor_at(&suspect.pattern.floor, after_rise(suspect, *step, now)) as f64;
+    match (steps.first(), steps.last()) {
+        (Some(first), Some(last)) if last > first => {
+            (held(last) - held(first)) / f64::from(last - first)
+        }
+        _ => 0.0,
+    }
+}
+
+/// The slope of the sum of some sites' floors, sampled where `lead` rises.
 fn slope_of(suspects: &[&Suspect<'_>], lead: &Suspect<'_>, now: u32) -> Slope {
-    let last = now.saturating_sub(1);
-    let pattern = &lead.pattern;
-    let first = pattern.rises.first().map_or(0, |rise| rise.step);
-    let after = (pattern.gap / 2.0) as u32;
-    let steps: Vec<u32> = if pattern.gap < 2.0 || !pattern.regular {
-        let samples = SAMPLES.min(last.saturating_sub(first) + 1);
-        let span = last.saturating_sub(first);
-        (0..samples)
-            .map(|i| first + span * i / (samples - 1).max(1))
-            .collect()
-    } else {
-        pattern.rises.iter().map(|rise| rise.step).collect()
-    };
-    let points: Vec<(f64, f64)> = steps
+    let points: Vec<(f64, f64)> = sample_steps(lead, now)
         .into_iter()
         .map(|step| {
-            let held = suspects
-                .iter()
-                .map(|suspect| floor_at(&suspect.pattern.floor, (step + after).min(last)));
+            let at = after_rise(lead, step, now);
+            let held = suspects.iter().map(|s| floor_at(&s.pattern.floor, at));
             (f64::from(step), held.sum::<u64>() as f64)
         })
         .collect();
     theil_sen(&points).unwrap_or_default()
+}
+
+/// The steps at which a site's growth is looked at: its rises where they are a rhythm of stairs,
+/// else evenly from its first rise to the last finished step.
+fn sample_steps(suspect: &Suspect<'_>, now: u32) -> Vec<u32> {
+    let pattern = &suspect.pattern;
+    if pattern.gap >= 2.0 && pattern.regular {
+        return pattern.rises.iter().map(|rise| rise.step).collect();
+    }
+    let first = pattern.rises.first().map_or(0, |rise| rise.step);
+    let span = now.saturating_sub(1).saturating_sub(first);
+    let samples = SAMPLES.min(span + 1);
+    (0..samples)
+        .map(|i| first + (u64::from(span) * u64::from(i) / u64::from((samples - 1).max(1))) as u32)
+        .collect()
+}
+
+/// Half a distance after a rise, so that what comes in step with it but a little later is in.
+fn after_rise(suspect: &Suspect<'_>, step: u32, now: u32) -> u32 {
+    let later = step + (suspect.pattern.gap / 2.0) as u32;
+    later.min(now.saturating_sub(1))
 }
 
 /// Every step, or at a period: most distances between rises are the same number of steps above

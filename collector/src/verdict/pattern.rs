@@ -19,6 +19,8 @@ const EMPTIED: f64 = 0.5;
 /// site counts as growing again.
 const BEYOND_PEAK: f64 = 1.25;
 
+/// Share of the early growth below which the late one counts for nothing.
+const STOPPED: f64 = 0.15;
 /// Parts of the time in which growth of the sizes must show.
 const QUARTERS: usize = 4;
 /// Steps looked at in each.
@@ -150,10 +152,12 @@ fn behaviour(
         } else {
             Behaviour::Bounded
         }
-    } else if slowing(rises, pattern.regular, now) {
-        Behaviour::Slowing
     } else {
-        Behaviour::Accumulating
+        match late_share(rises, pattern.regular, now) {
+            Some(share) if share < STOPPED => Behaviour::Bounded,
+            Some(_) => Behaviour::Slowing,
+            None => Behaviour::Accumulating,
+        }
     }
 }
 
@@ -219,23 +223,22 @@ fn even(rises: &[Rise]) -> bool {
     most > 0 && least as f64 >= 0.8 * most as f64
 }
 
-/// Whether fewer generations come in the second half of the growth than in the first: by a third
-/// of the rate, and beyond what chance does to counts (two standard errors of a Poisson count).
-fn slowing(rises: &[Rise], regular: bool, now: u32) -> bool {
+/// Where fewer generations come in the second half of the growth than in the first, by a third and
+/// beyond what chance does to counts (two standard errors of a Poisson count): so many for each of
+/// the first half.
+fn late_share(rises: &[Rise], regular: bool, now: u32) -> Option<f64> {
     if regular {
-        return false;
+        return None;
     }
-    let Some(first) = rises.first().map(|rise| rise.step) else {
-        return false;
-    };
+    let first = rises.first().map(|rise| rise.step)?;
     let middle = first + (now - first) / 2;
-    let later = |rise: &&Rise| rise.step > middle;
-    let count = |rises: &mut dyn Iterator<Item = &Rise>| {
-        f64::from(rises.map(|rise| rise.generations).sum::<u32>())
+    let count = |late: bool| {
+        let half = rises.iter().filter(|rise| (rise.step > middle) == late);
+        f64::from(half.map(|rise| rise.generations).sum::<u32>())
     };
-    let second = count(&mut rises.iter().filter(later));
-    let first = count(&mut rises.iter().filter(|rise| !later(rise)));
-    second < 0.67 * first && first - second > 2.0 * (first + second).sqrt()
+    let (early, late) = (count(false), count(true));
+    let slower = late < 0.67 * early && early - late > 2.0 * (early + late).sqrt();
+    slower.then(|| late / early)
 }
 
 /// Whether the bytes of a generation rise, in each quarter of the time since the site last emptied

@@ -67,11 +67,6 @@ impl Stream {
         }
     }
 
-    /// Calls of backward() in the whole run.
-    pub fn marks(&self) -> usize {
-        self.marks.len()
-    }
-
     pub fn len(&self) -> usize {
         self.ops.len()
     }
