@@ -9,6 +9,7 @@ use std::{
 use ratatui::{
     Terminal,
     backend::{Backend, CrosstermBackend},
+    layout::Rect,
 };
 use vramscope_collector::view::View;
 
@@ -214,7 +215,11 @@ impl Session {
         if let Some(guard) = &self.guard {
             guard.take_again().map_err(TuiError::Draw)?;
         }
-        terminal.clear().map_err(gone)
+        // Not `Terminal::clear`: it asks the terminal for the cursor's place, and the answer would
+        // be read as keys.
+        let (columns, lines) = size(terminal)?;
+        let all = Rect::new(0, 0, columns, lines);
+        terminal.resize(all).map_err(gone)
     }
 }
 
