@@ -1,6 +1,7 @@
 //! The loop: wait for a key or the next view, take it in, draw if anything changed.
 
 use std::{
+    io::BufWriter,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -83,7 +84,9 @@ pub enum Exit {
 pub fn run(feed: &mut dyn Feed, options: Options) -> Result<Exit, TuiError> {
     let guard = Guard::take().map_err(TuiError::Terminal)?;
     let inputs = TerminalInputs::new(options.default_signals_after).map_err(TuiError::Input)?;
-    let backend = CrosstermBackend::new(std::io::stdout());
+    // One write a picture: standard output by itself would tear it into lines.
+    let output = BufWriter::with_capacity(1 << 16, std::io::stdout());
+    let backend = CrosstermBackend::new(output);
     let mut terminal = Terminal::new(backend).map_err(TuiError::Terminal)?;
     let mut session = Session {
         inputs: Box::new(inputs),

@@ -75,7 +75,8 @@ fn help() {
 /// States other than a leak, as text.
 #[test]
 fn other_states() {
-    let stories: [(&str, fn() -> View); 6] = [
+    type Story = (&'static str, fn() -> View);
+    let stories: [Story; 6] = [
         ("healthy", fixture::healthy),
         ("growing", fixture::growing),
         ("no_verdict_yet", fixture::no_verdict_yet),

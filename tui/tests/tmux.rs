@@ -4,6 +4,7 @@
 mod common;
 
 use std::{
+    cell::RefCell,
     path::Path,
     process::{Command, Output},
     time::{Duration, Instant},
@@ -11,7 +12,7 @@ use std::{
 
 use common::pty::demo;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A server of our own, which ends with the test.
 struct Tmux {
@@ -64,17 +65,14 @@ impl Tmux {
         self.run(&arguments);
     }
 
-    /// The picture, once it holds `text` and stands still.
-    fn capture(&self, text: &str) -> String {
+    /// The picture, once it is as `wanted`, or the last one when patience is at its end.
+    fn capture(&self, wanted: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
-        let mut last = String::new();
         loop {
             let picture = self.run(&["capture-pane", "-p", "-t", ":0"]);
-            if picture.contains(text) && picture == last {
+            if wanted(&picture) || Instant::now() > deadline {
                 return picture;
             }
-            last.clone_from(&picture);
-            assert!(Instant::now() < deadline, "no {text} in tmux:\n{picture}");
             std::thread::yield_now();
         }
     }
@@ -107,24 +105,31 @@ fn pictures_of_the_documentation() {
             ("log", &["6"], "Probes"),
             ("help", &["?"], "everywhere"),
         ] {
-            tmux.capture("LEAK");
+            tmux.capture(|picture| picture.contains("q quit"));
             tmux.keys(keys);
-            let picture = tmux.capture(text);
             let path = screens.join(format!("{view}-{name}.txt"));
             if update {
+                let last = RefCell::new(String::new());
+                // What stands still with the right text in it is the whole picture.
+                let picture = tmux.capture(|picture| {
+                    let same = *last.borrow() == picture;
+                    last.replace(picture.to_owned());
+                    same && picture.contains(text)
+                });
                 std::fs::create_dir_all(&screens).expect("writable");
                 std::fs::write(&path, &picture).expect("writable");
-            } else {
-                let known = std::fs::read_to_string(&path).unwrap_or_default();
-                assert!(
-                    known == picture,
-                    "{} is not what tmux shows; UPDATE_DOCS=1 takes it anew:\n{picture}",
-                    path.display()
-                );
             }
+            let known = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(known.contains(text), "{}: no {text}", path.display());
+            let picture = tmux.capture(|picture| picture == known);
+            assert!(
+                known == picture,
+                "{} is not what tmux shows; UPDATE_DOCS=1 takes it anew:\n{picture}",
+                path.display()
+            );
         }
         tmux.keys(&["?", "q"]);
-        let after = tmux.capture("the live view ended: Left");
+        let after = tmux.capture(|picture| picture.contains("the live view ended: Left"));
         assert!(after.contains("the screen before"), "{after}");
         assert!(!after.contains("LEAK"), "{after}");
     }
