@@ -1,6 +1,6 @@
 //! The live view on fixed views, for looking at it and for the tests through a real terminal.
 //!
-//! `demo [STORY] [--panic] [--ends] [--directory DIR]`: STORY is a fixture (`leak`, `healthy`,
+//! `demo [STORY] [--panic] [--ends] [--lingers] [--recording] [--directory DIR]`: STORY is a fixture (`leak`, `healthy`,
 //! `growing`, `no_verdict_yet`, `nothing_yet`, `lost_events`, `four_ranks`, `hostile`) or
 //! `many=N`. Prints how it ended.
 
@@ -50,11 +50,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         span: None,
     };
     let mut options = Options::from_environment(Source::Process(Pid(4121)));
+    let mut lingers = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--panic" => demo.panics_after = Some(3),
             "--ends" => demo.ended = Some("process exited".into()),
+            "--lingers" => lingers = true,
             "--recording" => {
                 demo.span = Some((demo.view.started, demo.view.now));
                 options.source = Source::File("run.vrs".into());
@@ -68,6 +70,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let exit = vramscope_tui::run(&mut demo, options)?;
     println!("the live view ended: {exit:?}");
+    while lingers {
+        std::thread::park();
+    }
     Ok(())
 }
 

@@ -22,7 +22,7 @@ use crate::{
     input::{self, Input, Inputs, TerminalInputs},
     terminal::Guard,
     text::Charset,
-    theme::{Palette, Theme},
+    theme::{Depth, Palette, Theme},
     update::{Effect, Message, update},
     views,
 };
@@ -56,6 +56,7 @@ impl Options {
             source,
             theme: Theme {
                 palette: Palette::detect(env),
+                depth: Depth::detect(env),
                 charset: Charset::detect(env),
             },
             output_directory: PathBuf::from("."),
@@ -263,10 +264,14 @@ impl Schedule {
             new = true;
         }
         let end = Instant::now();
-        let cost = end.duration_since(start);
-        self.next = end + (cost * REST).max(VIEW_EVERY);
+        self.next = end + pause_after(end.duration_since(start));
         new
     }
+}
+
+/// How long to wait after a view that took `cost` to take in.
+fn pause_after(cost: Duration) -> Duration {
+    cost.saturating_mul(REST).max(VIEW_EVERY)
 }
 
 fn draw<B: Backend>(terminal: &mut Terminal<B>, app: &App) -> Result<(), TuiError> {
@@ -284,4 +289,19 @@ fn size<B: Backend>(terminal: &Terminal<B>) -> Result<(u16, u16), TuiError> {
 fn gone(error: impl std::error::Error) -> TuiError {
     // Backends need not have errors that travel; their words do.
     TuiError::Draw(std::io::Error::other(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taking_views_in_is_a_fiftieth_of_the_time_at_most() {
+        assert_eq!(pause_after(Duration::ZERO), VIEW_EVERY);
+        assert_eq!(pause_after(Duration::from_millis(1)), VIEW_EVERY);
+        assert_eq!(
+            pause_after(Duration::from_millis(400)),
+            Duration::from_secs(20)
+        );
+    }
 }

@@ -12,7 +12,7 @@ use vramscope_collector::{
     view::{LogEntry, LogLevel, ProcessInfo, View},
 };
 use vramscope_events::{Pid, Time};
-use vramscope_tui::{Charset, Palette, Theme};
+use vramscope_tui::{Charset, Depth, Palette, Theme};
 
 const EVERY_VIEW: [&str; 12] = [
     "1",
@@ -34,6 +34,7 @@ fn themes() -> impl Iterator<Item = Theme> {
         .into_iter()
         .map(|charset| Theme {
             palette: Palette::Dark,
+            depth: Depth::Many,
             charset,
         })
 }

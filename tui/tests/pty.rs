@@ -134,6 +134,18 @@ fn follows_the_size() {
     demo.assert_restored(Some(0));
 }
 
+/// Whoever waits for something after the live view can be ended as ever.
+#[test]
+fn signals_are_their_own_again_afterwards() {
+    let mut demo = Session::start(&["leak", "--lingers"], &[]);
+    demo.wait_for("LEAK");
+    demo.keys("q");
+    demo.wait_for("the live view ended: Left");
+    demo.signal("TERM");
+    let status = demo.child.wait().expect("it ends");
+    assert!(!status.success());
+}
+
 /// Only cursor, erase, look and mode orders, whatever the names say; no title, no reply asked for.
 #[test]
 fn hostile_names_give_no_orders() {

@@ -4,20 +4,23 @@ mod common;
 
 use common::{screen, text, with_looks};
 use vramscope_collector::{fixture, view::View};
-use vramscope_tui::{Charset, Palette, Theme};
+use vramscope_tui::{Charset, Depth, Palette, Theme};
 
 const SIZES: [(u16, u16); 3] = [(120, 40), (80, 24), (40, 10)];
 
 const COLOUR: Theme = Theme {
     palette: Palette::Dark,
+    depth: Depth::Many,
     charset: Charset::Unicode,
 };
 const MONO: Theme = Theme {
     palette: Palette::Mono,
+    depth: Depth::Many,
     charset: Charset::Unicode,
 };
 const PLAIN: Theme = Theme {
     palette: Palette::Mono,
+    depth: Depth::Sixteen,
     charset: Charset::Ascii,
 };
 
@@ -146,11 +149,19 @@ fn seven_bits_and_no_colour() {
 }
 
 #[test]
-fn light_ground() {
+fn light_ground_and_sixteen_colours() {
     let light = Theme {
         palette: Palette::Light,
         ..COLOUR
     };
-    let picture = with_looks(&screen(fixture::leak(), "", (80, 24), light));
-    insta::assert_snapshot!("light_sites", picture);
+    let sixteen = Theme {
+        depth: Depth::Sixteen,
+        ..COLOUR
+    };
+    for (name, theme) in [("light", light), ("sixteen", sixteen)] {
+        for (view, keys) in [("sites", ""), ("timeline", "4")] {
+            let picture = with_looks(&screen(fixture::leak(), keys, (80, 24), theme));
+            insta::assert_snapshot!(format!("{name}_{view}"), picture);
+        }
+    }
 }

@@ -70,6 +70,13 @@ fn state(app: &App) -> (String, Role) {
         parts.push(format!("{why}: q leaves"));
         role = Role::Warn;
     }
+    if let Some((first, last)) = app.span {
+        let at = units::age(app.view.now.seconds_since(first));
+        parts.push(format!(
+            "at {at} of {}",
+            units::age(last.seconds_since(first))
+        ));
+    }
     if app.layer != vramscope_events::Layer::Tensor {
         parts.push("driver layer".into());
     }

@@ -45,12 +45,12 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         widths.sum::<usize>()
     };
     // The process keeps a quarter of the line; what matters least makes room.
-    while facts.len() > 1 && width(&facts) + room / 4 > room {
+    while facts.len() > 1 && width(&facts) + 1 + room / 4 > room {
         let least = facts.iter().map(|(rank, ..)| *rank).max();
         facts.retain(|(rank, ..)| Some(*rank) != least);
     }
     let mut pen = Pen::new(buffer, app.theme, area, 0);
-    let left = room.saturating_sub(width(&facts) + 1);
+    let left = room.saturating_sub(width(&facts) + 2);
     let before = pen.room();
     if room >= 100 {
         pen.put(" vramscope ", Role::Title);
