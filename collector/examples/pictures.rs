@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     ];
     for (name, view) in views {
         let layout = text::Layout {
-            width: 100,
+            width: 80,
             color: Color::Ansi,
         };
         let text = text::report(&view, Options::default(), layout);

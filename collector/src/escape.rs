@@ -55,7 +55,7 @@ pub fn line(text: &str, columns: usize) -> String {
     out
 }
 
-/// Like [`line`], but what is too long loses its beginning: for paths, whose end tells most.
+/// Like [`line()`], but what is too long loses its beginning: for paths, whose end tells most.
 pub fn line_end(text: &str, columns: usize) -> String {
     // An escaped character takes at least one column, so more characters than columns cannot fit;
     // marks take none, hence the factor.
@@ -144,6 +144,9 @@ fn write_out(char: char, out: &mut String) {
 /// `escape_debug`) knows controls, format characters, separators other than the space, private use
 /// and unassigned; it lacks the letters and marks that are invisible by definition.
 pub fn printable(char: char) -> bool {
+    if char.is_ascii() {
+        return !char.is_ascii_control();
+    }
     let invisible = matches!(
         char as u32,
         0x034f | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f | 0x2800 | 0x3164 | 0xffa0
@@ -151,9 +154,6 @@ pub fn printable(char: char) -> bool {
     );
     if invisible {
         return false;
-    }
-    if matches!(char, '\'' | '"' | '\\') {
-        return true;
     }
     // `str::escape_debug` writes out a mark only at the start, so the character goes second.
     let mut buffer = [b'a'; 5];

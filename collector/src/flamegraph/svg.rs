@@ -100,13 +100,16 @@ fn subtitle(view: &View, process: &ProcessView, device: &DeviceView) -> String {
     let info = &process.info;
     let rank = info.rank.map(|rank| format!("rank {rank}, "));
     let seconds = view.now.seconds_since(view.started);
-    let date = units::date(view.started_unix.saturating_add(seconds as u64));
+    let when = match view.started_unix {
+        0 => format!("{} after the attach", units::duration(seconds)),
+        started => units::date(started.saturating_add(seconds as u64)),
+    };
     let before = match device.baseline {
         0 => String::new(),
         bytes => format!("; {} from before the attach not shown", units::bytes(bytes)),
     };
     let rest = format!(
-        " ({}pid {}), device {}; step {}, {date}{before}",
+        " ({}pid {}), device {}; step {}, {when}{before}",
         rank.unwrap_or_default(),
         info.pid,
         device.device,

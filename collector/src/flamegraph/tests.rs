@@ -141,7 +141,7 @@ fn nothing_to_draw_is_a_picture_that_says_so() {
 
 #[test]
 fn a_huge_picture_stays_drawable_and_says_what_is_missing() {
-    let view = fixture::many(20_000);
+    let view = fixture::many(5_000);
     let svg = draw(&view, Weight::Blocks);
     parse(&svg);
     assert!(svg.contains("frames below 0.01 % are left out"));

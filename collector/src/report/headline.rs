@@ -11,6 +11,9 @@ use crate::{
     },
 };
 
+/// Columns that a sentence of a verdict may take: it may quote foreign names.
+pub(super) const SENTENCE: usize = 400;
+
 /// The first lines of a report. All texts are safe to print.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Headline {
@@ -104,7 +107,7 @@ pub fn of_device(process: &ProcessView, device: &DeviceView) -> Headline {
             let share = units::percent(line.share);
             format!("{share} of the growth{}", likely.unwrap_or_default())
         }),
-        advice: escape::text(&verdict.advice).into_owned(),
+        advice: escape::line(&verdict.advice, SENTENCE),
     }
 }
 
@@ -182,7 +185,7 @@ pub fn source_or_function(site: &SiteView) -> String {
 fn facts(verdict: &Verdict) -> String {
     let mut out = match opens_with_summary(verdict.class) {
         false => growth_words(verdict),
-        true => escape::text(&verdict.summary).into_owned(),
+        true => escape::line(&verdict.summary, SENTENCE),
     };
     match verdict.class {
         Class::Growing => out.push_str("; too early to tell why"),
@@ -270,14 +273,14 @@ pub fn class_tone(class: Class) -> Tone {
 pub fn kind_words(kind: LeakKind) -> &'static str {
     match kind {
         LeakKind::GraphKept => "a kept graph",
-        LeakKind::Scalars => "scalars kept on the GPU",
-        LeakKind::Evaluation => "evaluation without no_grad",
+        LeakKind::Scalars => "kept scalars",
+        LeakKind::Evaluation => "eval without no_grad",
         LeakKind::OutputsKept => "kept outputs",
         LeakKind::Hook => "a hook",
-        LeakKind::ParameterCopies => "copies of parameters",
+        LeakKind::ParameterCopies => "parameter copies",
         LeakKind::Exception => "a kept traceback",
-        LeakKind::Cache => "a cache that only grows",
-        LeakKind::DoubleBackward => "create_graph or retain_graph",
+        LeakKind::Cache => "a growing cache",
+        LeakKind::DoubleBackward => "a retained graph",
     }
 }
 

@@ -4,12 +4,13 @@ mod schema;
 
 use std::collections::HashMap;
 
-use vramscope_events::{FrameKind, LostCause};
+use vramscope_events::{Address, Bytes, DeviceId, FrameKind, LostCause, Pid};
 
 use self::schema as json;
 use super::{Options, headline};
 use crate::{
-    escape, grouping,
+    escape,
+    grouping::{self, Groups},
     view::{
         Backend, Class, Confidence, DeviceView, FrameView, Grouping, LeakKind, LogLevel,
         ProbeState, ProcessView, Rhythm, SiteId, SiteView, StepSource, Verdict, View,
@@ -19,33 +20,63 @@ use crate::{
 /// Raised when a field changes its meaning or goes. New fields do not raise it.
 pub const SCHEMA: u32 = 1;
 
+/// A block that is still there, for [`report_with_survivors`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    /// Where it lies.
+    pub address: Address,
+    /// Its size in bytes.
+    pub size: Bytes,
+    /// The step in which it was allocated, from the attach.
+    pub born_step: u64,
+    /// Its site, by full stack.
+    pub site: SiteId,
+}
+
 /// The whole view as one JSON object, indented, with a line break at its end.
 ///
 /// Names keep their true characters; whatever a terminal might obey is written as `\uXXXX`, so
 /// that the text can be looked at safely and parses to the same string. Numbers that are not
 /// finite become `null`.
 pub fn report(view: &View, options: Options) -> String {
-    let document = document(view, options);
+    write(&document(view, options, None))
+}
+
+/// Like [`report`], and each device lists its surviving blocks by address.
+pub fn report_with_survivors(
+    view: &View,
+    options: Options,
+    survivors: &dyn Fn(Pid, DeviceId) -> Vec<Survivor>,
+) -> String {
+    write(&document(view, options, Some(survivors)))
+}
+
+/// Where the surviving blocks come from, if they are wanted.
+type Survivors<'f> = Option<&'f dyn Fn(Pid, DeviceId) -> Vec<Survivor>>;
+
+fn write(document: &json::Report<'_>) -> String {
     // Strings, numbers and arrays in plain structs: nothing that can fail to be written.
-    let text = serde_json::to_string_pretty(&document).unwrap_or_else(|error| {
+    let text = serde_json::to_string_pretty(document).unwrap_or_else(|error| {
         unreachable!("a report of plain structs cannot fail to be JSON: {error}")
     });
     let mut out = String::with_capacity(text.len() + 1);
-    for char in text.chars() {
-        if char == '\n' || escape::printable(char) {
-            out.push(char);
-        } else {
-            let mut units = [0; 2];
-            for unit in char.encode_utf16(&mut units) {
-                out.push_str(&format!("\\u{unit:04x}"));
-            }
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find(|char| char != '\n' && !escape::printable(char)) {
+        let (safe, from) = rest.split_at(at);
+        out.push_str(safe);
+        let mut chars = from.chars();
+        let mut units = [0; 2];
+        for unit in (chars.next()).map_or(&mut [][..], |char| char.encode_utf16(&mut units)) {
+            out.push_str(&format!("\\u{unit:04x}"));
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out.push('\n');
     out
 }
 
-fn document(view: &View, options: Options) -> json::Report<'_> {
+fn document<'a>(view: &'a View, options: Options, survivors: Survivors<'_>) -> json::Report<'a> {
     let first = view.processes.first();
     json::Report {
         schema: SCHEMA,
@@ -55,12 +86,12 @@ fn document(view: &View, options: Options) -> json::Report<'_> {
             Backend::Injection => "injection",
             Backend::Recording => "recording",
         },
-        started_unix: view.started_unix,
+        started_unix: (view.started_unix > 0).then_some(view.started_unix),
         duration_seconds: view.now.seconds_since(view.started),
         process: first.map(process),
         steps: first.map_or_else(no_steps, steps),
         devices: first
-            .map(|first| devices(view, first, options))
+            .map(|first| devices(view, first, options, survivors))
             .unwrap_or_default(),
         processes: match view.processes.len() {
             0 | 1 => Vec::new(),
@@ -68,7 +99,7 @@ fn document(view: &View, options: Options) -> json::Report<'_> {
                 .map(|one| json::ProcessAndDevices {
                     process: process(one),
                     steps: steps(one),
-                    devices: devices(view, one, options),
+                    devices: devices(view, one, options, survivors),
                 })
                 .collect(),
         },
@@ -162,16 +193,32 @@ fn steps(process: &ProcessView) -> json::Steps {
     }
 }
 
-fn devices<'a>(view: &View, process: &'a ProcessView, options: Options) -> Vec<json::Device<'a>> {
+fn devices<'a>(
+    view: &View,
+    process: &'a ProcessView,
+    options: Options,
+    survivors: Survivors<'_>,
+) -> Vec<json::Device<'a>> {
     (process.devices.iter())
-        .map(|one| device(view, one, options))
+        .map(|one| {
+            let survivors = survivors.map(|survivors| survivors(process.info.pid, one.device));
+            device(view, one, options, survivors)
+        })
         .collect()
 }
 
-fn device<'a>(view: &View, device: &'a DeviceView, options: Options) -> json::Device<'a> {
-    let groups = grouping::group(&device.sites, options.grouping);
-    let total = groups.len();
-    let shown = options.top.unwrap_or(total).min(total);
+fn device<'a>(
+    view: &View,
+    device: &'a DeviceView,
+    options: Options,
+    survivors: Option<Vec<Survivor>>,
+) -> json::Device<'a> {
+    let made = Groups::new(&device.sites, options.grouping);
+    let groups = top(&made, options);
+    let driver = top(
+        &Groups::new(&device.driver_sites, options.grouping),
+        options,
+    );
     let stacks = Stacks::of(device);
     let site = |group: &SiteView| site(view, group, &stacks);
     json::Device {
@@ -201,18 +248,43 @@ fn device<'a>(view: &View, device: &'a DeviceView, options: Options) -> json::De
             })
             .collect(),
         verdict: (device.verdict.as_ref())
-            .map(|found| verdict(found, device, &groups[..shown], options.grouping)),
-        sites_total: total as u64,
-        sites: groups[..shown].iter().map(site).collect(),
+            .map(|found| verdict(found, device, &groups, options.grouping)),
+        sites_total: made.len() as u64,
+        sites: groups.iter().map(site).collect(),
+        survivors: survivors.map(|survivors| blocks(&made, groups.len(), survivors)),
         driver: json::Driver {
             live_bytes: device.driver_live_bytes,
-            sites: {
-                let groups = grouping::group(&device.driver_sites, options.grouping);
-                let shown = options.top.unwrap_or(groups.len()).min(groups.len());
-                groups[..shown].iter().map(site).collect()
-            },
+            sites: driver.iter().map(site).collect(),
         },
     }
+}
+
+/// The groups to show.
+fn top(groups: &Groups<'_>, options: Options) -> Vec<SiteView> {
+    let shown = options.top.unwrap_or(usize::MAX).min(groups.len());
+    (0..shown).map(|index| groups.site(index)).collect()
+}
+
+/// The surviving blocks by address, each with the index of its group.
+fn blocks(groups: &Groups<'_>, shown: usize, mut survivors: Vec<Survivor>) -> Vec<json::Block> {
+    let index: HashMap<SiteId, u64> = (0..shown)
+        .flat_map(|index| {
+            groups
+                .members(index)
+                .iter()
+                .map(move |site| (site.id, index))
+        })
+        .map(|(id, index)| (id, index as u64))
+        .collect();
+    survivors.sort_by_key(|block| block.address);
+    (survivors.into_iter())
+        .map(|block| json::Block {
+            address: block.address.0,
+            size: block.size,
+            born_step: block.born_step,
+            site: index.get(&block.site).copied(),
+        })
+        .collect()
 }
 
 /// The stacks of a device's sites by id: groups carry the stack of one of their members, shared,

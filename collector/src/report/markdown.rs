@@ -3,10 +3,13 @@
 use super::{
     Options,
     headline::{self, Headline},
-    notes, paths, table, text, units,
+    notes, paths,
+    stack::Row,
+    table, text, units,
 };
 use crate::{
-    escape, grouping,
+    escape,
+    grouping::Groups,
     view::{DeviceView, ProcessView, SiteView, View},
 };
 
@@ -132,8 +135,13 @@ fn device(
         ),
     );
     if let Some(verdict) = &device.verdict {
-        let mut why = vec![escape::line(&verdict.summary, 400)];
-        why.extend(verdict.evidence.iter().map(|fact| escape::line(fact, 400)));
+        let mut why = vec![escape::line(&verdict.summary, headline::SENTENCE)];
+        why.extend(
+            verdict
+                .evidence
+                .iter()
+                .map(|fact| escape::line(fact, headline::SENTENCE)),
+        );
         line(out, "");
         line(out, "**Why**");
         line(out, "");
@@ -150,9 +158,9 @@ fn sites(
     device: &DeviceView,
     options: Options,
 ) {
-    let mut groups = grouping::group(&device.sites, options.grouping);
-    groups.retain(|site| site.live_blocks > 0);
-    let shown = options.top.unwrap_or(usize::MAX).min(groups.len());
+    let groups = Groups::new(&device.sites, options.grouping);
+    let holding = table::holding(&groups);
+    let shown = options.top.unwrap_or(usize::MAX).min(holding.len());
     let word = table::grouping_word(options.grouping);
     line(out, "");
     line(
@@ -165,7 +173,8 @@ fn sites(
         &format!("| growth a step | live | blocks | generations | age | {word} | |"),
     );
     line(out, "|---:|---:|---:|---:|---:|---|---|");
-    for site in &groups[..shown] {
+    for site in holding[..shown].iter().map(|&index| groups.site(index)) {
+        let site = &site;
         let age = headline::age_seconds(site, view.now).map_or("-".into(), units::age);
         line(
             out,
@@ -180,9 +189,10 @@ fn sites(
             ),
         );
     }
-    if shown < groups.len() {
-        let rest = groups[shown..].iter().map(|site| site.live_bytes).sum();
-        let number = units::count((groups.len() - shown) as u64);
+    if shown < holding.len() {
+        let rest = holding[shown..].iter();
+        let rest = rest.map(|&index| groups.live_bytes(index)).sum();
+        let number = units::count((holding.len() - shown) as u64);
         line(out, "");
         line(out, &format!("{number} more hold {}.", units::bytes(rest)));
     }
@@ -209,15 +219,17 @@ fn stack(out: &mut String, process: &ProcessView, device: &DeviceView) {
         return;
     };
     let mut body = Vec::new();
-    for (index, frame) in first.site.stack.iter().enumerate().rev() {
-        let own = if first.site.user_frame == Some(index) {
-            "> "
-        } else {
-            "  "
+    for row in super::stack::rows(first.site) {
+        let (frame, own) = match row {
+            Row::Frame { frame, own } => (frame, own),
+            Row::Gap(frames) => {
+                body.push(format!("  ... {frames} more calls"));
+                continue;
+            }
         };
-        let place = paths::place(frame, &process.info, 80);
-        let function = escape::line(&frame.function, 80);
-        body.push(format!("{own}{place}  {function}"));
+        let mark = if own { "> " } else { "  " };
+        let (place, function) = super::stack::cells(frame, process, 80);
+        body.push(format!("{mark}{place}  {function}").trim_end().to_owned());
         if let Some(source) = frame.source.as_ref().filter(|_| frame.user) {
             body.push(format!("      {}", escape::line(source, 120)));
         }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     escape,
+    grouping::Groups,
     view::{Grouping, ProcessView, SiteView},
 };
 
@@ -26,6 +27,16 @@ pub fn grouping_word(grouping: Grouping) -> &'static str {
         Grouping::Function => "function",
         Grouping::Module => "file",
     }
+}
+
+/// The groups that hold anything now, in their order.
+pub fn holding(groups: &Groups<'_>) -> Vec<usize> {
+    (0..groups.len())
+        .filter(|&index| {
+            let mut members = groups.members(index).iter();
+            members.any(|site| site.live_blocks > 0)
+        })
+        .collect()
 }
 
 /// The table's head and one line a site, none wider than `width`.

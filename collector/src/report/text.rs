@@ -4,10 +4,11 @@ use super::{
     Options,
     headline::{self, Headline},
     layout::{Color, Tone, left, right, wrap},
-    notes, paths, table, units,
+    notes, stack, table, units,
 };
 use crate::{
-    escape, grouping,
+    escape,
+    grouping::{self, Groups},
     view::{Backend, DeviceView, ProbeState, ProcessView, SiteView, View},
 };
 
@@ -120,7 +121,7 @@ impl Writer {
         let width = self.layout.width;
         let whose = whose.map(|whose| format!("{whose}: ")).unwrap_or_default();
         let first = format!("{}  {whose}{}", headline.word, headline.facts);
-        for (index, line) in wrap(&first, width, 4).into_iter().enumerate() {
+        for (index, line) in wrap(&first, width - 1, 4).into_iter().enumerate() {
             match line.strip_prefix(headline.word) {
                 // `wrap` keeps one space of two.
                 Some(rest) if index == 0 => {
@@ -133,7 +134,8 @@ impl Writer {
         if let Some(culprit) = &headline.culprit {
             let share = headline.share.as_deref().unwrap_or_default();
             let room = width.saturating_sub(escape::width(share) + 2);
-            if room >= escape::width(culprit).min(36) {
+            // Room for a place and the beginning of its source.
+            if room >= escape::width(culprit).min(30) {
                 let culprit = color.paint(Tone::Strong, &escape::line(culprit, room));
                 self.line(&format!("{culprit}  {share}"));
             } else {
@@ -272,9 +274,14 @@ impl Writer {
         };
         let mut why = Vec::new();
         if !headline::opens_with_summary(verdict.class) {
-            why.push(escape::line(&verdict.summary, 400));
+            why.push(escape::line(&verdict.summary, headline::SENTENCE));
         }
-        why.extend(verdict.evidence.iter().map(|fact| escape::line(fact, 400)));
+        why.extend(
+            verdict
+                .evidence
+                .iter()
+                .map(|fact| escape::line(fact, headline::SENTENCE)),
+        );
         if let Some(oom) = &verdict.out_of_memory {
             let steps = headline::steps(oom.steps);
             let soonest = headline::steps(oom.steps_interval.low);
@@ -300,10 +307,13 @@ impl Writer {
     }
 
     fn sites(&mut self, view: &View, process: &ProcessView, device: &DeviceView, options: Options) {
-        let groups = grouping::group(&device.sites, options.grouping);
-        let (holding, idle): (Vec<SiteView>, Vec<SiteView>) =
-            groups.into_iter().partition(|site| site.live_blocks > 0);
+        let groups = Groups::new(&device.sites, options.grouping);
+        let holding = table::holding(&groups);
+        let idle = groups.len() - holding.len();
         let shown = options.top.unwrap_or(usize::MAX).min(holding.len());
+        let sites: Vec<SiteView> = (holding[..shown].iter())
+            .map(|&index| groups.site(index))
+            .collect();
         self.blank();
         let word = table::grouping_word(options.grouping);
         if holding.is_empty() {
@@ -316,9 +326,9 @@ impl Writer {
             for line in wrap(&title, self.layout.width, 2) {
                 self.line(&line);
             }
-            let first = holding[0].growth_bytes_per_step > 0.0;
+            let blamed = headline::culprit_lines(device);
             let lines = table::lines(
-                &holding[..shown],
+                &sites,
                 process,
                 options.grouping,
                 view.now,
@@ -327,20 +337,26 @@ impl Writer {
             for (index, line) in lines.iter().enumerate() {
                 let tone = match index {
                     0 => Tone::Faint,
-                    1 if first => Tone::Strong,
+                    _ if blamed.iter().any(|line| {
+                        grouping::holds(&sites[index - 1], line.site, options.grouping)
+                    }) =>
+                    {
+                        Tone::Strong
+                    }
                     _ => Tone::Plain,
                 };
                 self.line(&self.layout.color.paint(tone, line));
             }
         }
-        let rest: u64 = holding[shown..].iter().map(|site| site.live_bytes).sum();
+        let rest = holding[shown..].iter();
+        let rest: u64 = rest.map(|&index| groups.live_bytes(index)).sum();
         let mut more = Vec::new();
         if shown < holding.len() {
             let number = units::count((holding.len() - shown) as u64);
             more.push(format!("{number} more hold {}", units::bytes(rest)));
         }
-        if !idle.is_empty() {
-            let number = units::count(idle.len() as u64);
+        if idle > 0 {
+            let number = units::count(idle as u64);
             more.push(format!("{number} more hold nothing now"));
         }
         if !more.is_empty() {
@@ -351,7 +367,8 @@ impl Writer {
                     .paint(Tone::Faint, &format!("({})", more.join("; "))),
             );
         }
-        if device.driver_live_bytes > 0 {
+        // Without a tensor layer the sites above are the driver's own.
+        if device.tensor_layer && device.driver_live_bytes > 0 {
             let parts = driver_parts(device);
             let total = units::bytes(device.driver_live_bytes);
             let text = format!("{total} taken since the attach, holding the blocks above: {parts}");
@@ -380,37 +397,8 @@ impl Writer {
         for line in wrap(&format!("Calls that lead to {words}{which}"), width, 2) {
             self.line(&line);
         }
-        let cells: Vec<(String, String)> = (site.stack.iter())
-            .map(|frame| {
-                let place = paths::place(frame, &process.info, width / 2);
-                (place, escape::line(&frame.function, width))
-            })
-            .collect();
-        let column = cells.iter().map(|(place, _)| escape::width(place)).max();
-        let column = column.unwrap_or(0);
-        for (index, (frame, (place, function))) in site.stack.iter().zip(&cells).enumerate().rev() {
-            let own = site.user_frame == Some(index);
-            let mark = if own { "> " } else { "  " };
-            let function = escape::line(function, width.saturating_sub(column + 4));
-            let line = format!("{mark}{}  {function}", left(place, column));
-            let tone = match (own, frame.user) {
-                (true, _) => Tone::Strong,
-                (false, true) => Tone::Plain,
-                (false, false) => Tone::Faint,
-            };
-            self.line(&self.layout.color.paint(tone, line.trim_end()));
-            let Some(source) = frame.source.as_ref().filter(|_| frame.user) else {
-                continue;
-            };
-            let source = escape::line(source, width - 6);
-            self.line(&format!("      {source}"));
-            if own {
-                let carets = "^".repeat(escape::width(&source));
-                self.line(&format!(
-                    "      {}",
-                    self.layout.color.paint(Tone::Bad, &carets)
-                ));
-            }
+        for line in stack::lines(site, process, width, self.layout.color) {
+            self.line(&line);
         }
     }
 

@@ -125,14 +125,14 @@ pub const LOG2_BUCKETS: usize = 48;
 /// last one everything above.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log2Histogram {
-    /// The counts.
-    pub counts: Box<[u64; LOG2_BUCKETS]>,
+    /// The counts; shared, so that a view is cheap to clone.
+    pub counts: Arc<[u64; LOG2_BUCKETS]>,
 }
 
 impl Default for Log2Histogram {
     fn default() -> Self {
         Log2Histogram {
-            counts: Box::new([0; LOG2_BUCKETS]),
+            counts: Arc::new([0; LOG2_BUCKETS]),
         }
     }
 }
@@ -145,6 +145,14 @@ impl Log2Histogram {
 
     /// Counts `value` once.
     pub fn add(&mut self, value: u64) {
-        self.counts[Self::bucket(value)] += 1;
+        self.fill([(Self::bucket(value), 1)]);
+    }
+
+    /// Adds counts by bucket.
+    pub fn fill(&mut self, buckets: impl IntoIterator<Item = (usize, u64)>) {
+        let counts = Arc::make_mut(&mut self.counts);
+        for (bucket, count) in buckets {
+            counts[bucket] += count;
+        }
     }
 }

@@ -11,9 +11,11 @@
 
 mod event;
 mod id;
+mod session;
 
 pub use event::{
     Alloc, Event, Frame, FrameKind, Free, Layer, LostCause, OutOfMemory, Record, StepMark,
     StepMarkKind, Totals,
 };
 pub use id::{Address, Bytes, DeviceId, FrameId, Pid, StackId, Tid, Time};
+pub use session::{Backend, ProbeState, ProbeView, ProcessInfo};

@@ -8,7 +8,7 @@ pub struct Report<'a> {
     pub schema: u32,
     pub grouping: &'static str,
     pub backend: &'static str,
-    pub started_unix: u64,
+    pub started_unix: Option<u64>,
     pub duration_seconds: f64,
     pub process: Option<Process<'a>>,
     pub steps: Steps,
@@ -65,6 +65,8 @@ pub struct Device<'a> {
     pub verdict: Option<Verdict<'a>>,
     pub sites_total: u64,
     pub sites: Vec<Site<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub survivors: Option<Vec<Block>>,
     pub driver: Driver<'a>,
 }
 
@@ -142,6 +144,14 @@ pub struct Site<'a> {
     pub oldest_survivor_seconds: Option<f64>,
     pub born: Vec<Born>,
     pub stack: Vec<Frame<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Block {
+    pub address: u64,
+    pub size: u64,
+    pub born_step: u64,
+    pub site: Option<u64>,
 }
 
 #[derive(Serialize)]

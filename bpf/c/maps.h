@@ -1,0 +1,203 @@
+/* Memory shared between the programs and with the reader. */
+#pragma once
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "wire.h"
+
+#define VS_MAX_PROCESSES 256
+/* Bytes of a thread's Python data stack that are fetched in one read: some 80 frames. */
+#define VS_BULK 16384
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 20);
+} ring SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, VS_COUNTERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, VS_MAX_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct vs_python);
+} pythons SEC(".maps");
+
+struct known_code {
+	__u32 id;
+	__u32 first_traceable; /* bytes */
+};
+
+struct code_key {
+	__u64 address;
+	__u64 process;
+};
+
+/* Code objects that the reader has heard of. An entry is removed when the object is freed, and only
+ * then: an entry that went before its object would let the object go unnoticed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 131072);
+	__type(key, struct code_key);
+	__type(value, struct known_code);
+} codes SEC(".maps");
+
+/* Stacks that the reader has heard of: hash of the raw frames -> id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 262144);
+	__type(key, __u64);
+	__type(value, __u32);
+} stacks SEC(".maps");
+
+struct raw_frame {
+	__u64 code;
+	__u64 instr;
+	__u32 owner;
+	__u32 pad;
+};
+
+/* Scratch memory of one running program. Programs may sleep and may be preempted, so per-CPU
+ * memory would be shared between two of them; a slot is taken and given back instead. */
+struct slot {
+	__u32 busy;
+	__u32 count; /* frames in `frames` */
+	__u32 flags; /* enum vs_flag */
+	__u32 emitted; /* frames in `stack` */
+	__u64 frame; /* next frame to visit */
+	__u64 hash;
+	__u64 bulk_start;
+	__u64 bulk_bytes;
+	struct raw_frame frames[VS_MAX_FRAMES];
+	struct vs_stack stack;
+	struct vs_code code;
+	__u8 object[256]; /* a frame or code object */
+	__u8 bulk[VS_BULK + 128];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+/* The outermost Engine::execute that a thread is in. */
+struct execution {
+	__u64 sp; /* at entry: where its return address lies */
+	__u32 stack;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64); /* pid_tgid */
+	__type(value, struct execution);
+} executions SEC(".maps");
+
+/* The threads that entered Engine::execute last, by process. */
+struct executing {
+	__u64 latest;
+	__u64 previous;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, VS_MAX_PROCESSES);
+	__type(key, __u32);
+	__type(value, struct executing);
+} executing SEC(".maps");
+
+/* A driver call that a thread is in. */
+struct driver_call {
+	__u64 sp;
+	__u64 out; /* where the address comes back */
+	__u64 size;
+	__u64 extra; /* cuMemAllocPitch: where the pitch comes back */
+	__u32 function;
+	__s32 device;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64); /* pid_tgid */
+	__type(value, struct driver_call);
+} driver_calls SEC(".maps");
+
+/* The NVTX range that marks a step, filled up with zeros. */
+struct range_name {
+	__u64 words[VS_RANGE_BYTES / 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct range_name);
+} step_range SEC(".maps");
+
+__u32 next_code = 1;
+__u32 next_stack = 1;
+/* Rises when a known code object is freed: stacks are known under the epoch they were seen in, so
+ * a new object at an old address never passes for the old one. */
+__u64 code_epoch = 0;
+
+static __always_inline void count(__u32 index)
+{
+	__u64 *value = bpf_map_lookup_elem(&counters, &index);
+
+	if (value)
+		__sync_fetch_and_add(value, 1);
+}
+
+/* Reads memory of the process. A page that is not mapped in right now (swapped out, being moved
+ * between NUMA nodes) makes the quick read fail; a sleepable program then waits for it. */
+static __always_inline long read_user(void *to, __u32 size, __u64 from)
+{
+	long failed = bpf_probe_read_user(to, size, (const void *)from);
+
+#ifdef VS_SLEEPABLE
+	if (failed)
+		failed = bpf_copy_from_user(to, size, (const void *)from);
+#endif
+	return failed;
+}
+
+static __always_inline __u64 read_u64(__u64 from)
+{
+	__u64 value = 0;
+
+	if (read_user(&value, sizeof(value), from))
+		return 0;
+	return value;
+}
+
+static __always_inline struct slot *take_slot(__u32 *index)
+{
+	__u32 at = bpf_get_smp_processor_id();
+
+#pragma clang loop unroll(full)
+	for (int tries = 0; tries < 8; tries++) {
+		__u32 key = (at + tries * 7) & 63;
+		struct slot *slot = bpf_map_lookup_elem(&slots, &key);
+
+		if (slot && __sync_val_compare_and_swap(&slot->busy, 0, 1) == 0) {
+			*index = key;
+			return slot;
+		}
+	}
+	return 0;
+}
+
+static __always_inline void give_slot(struct slot *slot)
+{
+	__sync_lock_test_and_set(&slot->busy, 0);
+}

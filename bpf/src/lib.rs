@@ -1,0 +1,87 @@
+//! The BPF programs as objects for a loader, and the names in them.
+//!
+//! The sources lie in `c/`. Compiled twice: [`SLEEPABLE`] programs wait for a page of the traced
+//! process that is not mapped in right now (kernel 6.0 or later); [`PLAIN`] ones give the stack up.
+
+#![deny(unsafe_code)]
+
+use aya::include_bytes_aligned;
+
+/// For kernels that know sleepable uprobes.
+pub const SLEEPABLE: &[u8] =
+    include_bytes_aligned!(concat!(env!("OUT_DIR"), "/vramscope.sleepable.bpf.o"));
+
+/// For older kernels.
+pub const PLAIN: &[u8] = include_bytes_aligned!(concat!(env!("OUT_DIR"), "/vramscope.bpf.o"));
+
+/// Names of programs.
+pub mod program {
+    /// On `c10::reportMemoryUsageToProfiler`.
+    pub const TENSOR_MEMORY: &str = "tensor_memory";
+    /// On `c10::reportOutOfMemoryToProfiler`.
+    pub const TENSOR_OOM: &str = "tensor_oom";
+    /// On the entry of `torch::autograd::Engine::execute`.
+    pub const BACKWARD_ENTER: &str = "backward_enter";
+    /// On its return instructions.
+    pub const BACKWARD_LEAVE: &str = "backward_leave";
+    /// On the entry of a function of libcuda.
+    pub const DRIVER_ENTER: &str = "driver_enter";
+    /// On its return.
+    pub const DRIVER_LEAVE: &str = "driver_leave";
+    /// On a function that the user named as the beginning of a step.
+    pub const STEP_SYMBOL: &str = "step_symbol";
+    /// On `nvtxRangePushA`.
+    pub const STEP_NVTX: &str = "step_nvtx";
+    /// On CPython's `code_dealloc`.
+    pub const CODE_FREED: &str = "code_freed";
+}
+
+/// Names of maps.
+pub mod map {
+    /// The ring of records.
+    pub const RING: &str = "ring";
+    /// `enum vs_counter`, per CPU.
+    pub const COUNTERS: &str = "counters";
+    /// `struct vs_python` by process index.
+    pub const PYTHONS: &str = "pythons";
+    /// The NVTX range that marks a step.
+    pub const STEP_RANGE: &str = "step_range";
+    /// Code objects that were announced.
+    pub const CODES: &str = "codes";
+}
+
+/// What a probe's attach cookie tells its program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cookie {
+    /// Index of the process, below [`MAX_PROCESSES`].
+    pub process: u16,
+    /// `enum vs_driver_function`, for the driver's probes.
+    pub function: u16,
+    /// Bytes that the function has pushed before the probe.
+    pub stack_delta: u16,
+}
+
+/// How many processes one session can hold.
+pub const MAX_PROCESSES: u16 = 256;
+
+impl Cookie {
+    /// The 64 bits that the kernel hands to the program.
+    pub fn bits(self) -> u64 {
+        u64::from(self.process) | u64::from(self.function) << 16 | u64::from(self.stack_delta) << 32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookie_fields_do_not_overlap() {
+        let cookie = Cookie {
+            process: 0xff,
+            function: 0x1234,
+            stack_delta: 0x5678,
+        };
+        assert_eq!(cookie.bits(), 0x5678_1234_00ff);
+    }
+}

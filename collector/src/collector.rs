@@ -1,0 +1,456 @@
+//! Events in, a view out.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use vramscope_events::{
+    Address, Bytes, DeviceId, Event, LostCause, Pid, Record, StackId, StepMark, Time,
+};
+
+use crate::{
+    book::SiteIds,
+    config::Config,
+    device::{Device, DeviceMemory},
+    log::Log,
+    process::Process,
+    snapshot::{BookSnapshot, Names},
+    source::SourceCache,
+    stacks::Stacks,
+    step_line::LineMarker,
+    verdict::{self, Circumstances},
+    view::{
+        Class, DeviceView, LogLevel, LostView, ProbeView, ProcessInfo, ProcessView, Series, SiteId,
+        View,
+    },
+};
+
+/// Takes events and tells what they mean.
+///
+/// [`Collector::ingest`] is the hot path and looks nothing up; [`Collector::view`] resolves names,
+/// reads source lines and freezes everything.
+#[derive(Debug)]
+pub struct Collector {
+    config: Config,
+    processes: Vec<Process>,
+    by_pid: FxHashMap<Pid, usize>,
+    site_ids: SiteIds,
+    stacks: Stacks,
+    sources: SourceCache,
+    lost: FxHashMap<LostCause, u64>,
+    probes: Vec<ProbeView>,
+    log: Log,
+    snapshots: FxHashMap<(Pid, DeviceId), [BookSnapshot; 2]>,
+    step_line: Option<LineMarker>,
+}
+
+/// Steps between verdicts while no one looks, so that the log tells when it changed. A verdict is
+/// about finished steps only: what is freed at a program's end changes nothing.
+const VERDICT_EVERY: u32 = 8;
+
+/// A block that was allocated since the attach and not freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Survivor {
+    /// Where it lies.
+    pub address: Address,
+    /// Its size in bytes.
+    pub size: Bytes,
+    /// Its site.
+    pub site: SiteId,
+    /// Who asked for it.
+    pub stack: StackId,
+    /// The step in which it was allocated, from the attach.
+    pub born_step: u64,
+    /// When it was allocated.
+    pub born: Time,
+}
+
+impl Collector {
+    /// A collector that has seen nothing.
+    pub fn new(config: Config) -> Collector {
+        Collector {
+            sources: SourceCache::new(config.started_unix),
+            step_line: config.step_on.clone().map(LineMarker::new),
+            config,
+            processes: Vec::new(),
+            by_pid: FxHashMap::default(),
+            site_ids: SiteIds::default(),
+            stacks: Stacks::default(),
+            lost: FxHashMap::default(),
+            probes: Vec::new(),
+            log: Log::default(),
+            snapshots: FxHashMap::default(),
+        }
+    }
+
+    /// Tells who a process is. Events of a process that was never added are counted under its
+    /// number alone; adding it later fills the rest in.
+    pub fn add_process(&mut self, info: ProcessInfo) {
+        let pid = info.pid;
+        let index = self.process_index(pid);
+        self.processes[index].info = Arc::new(info);
+    }
+
+    /// Tells what became of the probes.
+    pub fn set_probes(&mut self, probes: Vec<ProbeView>) {
+        self.probes = probes;
+    }
+
+    fn process_index(&mut self, pid: Pid) -> usize {
+        if let Some(index) = self.by_pid.get(&pid) {
+            return *index;
+        }
+        let info = ProcessInfo {
+            pid,
+            ..ProcessInfo::default()
+        };
+        self.processes.push(Process::new(info, self.config.steps));
+        let index = self.processes.len() - 1;
+        self.by_pid.insert(pid, index);
+        index
+    }
+
+    /// Takes events in the order in which they took effect.
+    pub fn ingest(&mut self, records: &[Record]) {
+        let mut current = None;
+        for record in records {
+            let index = match current {
+                Some((pid, index)) if pid == record.process => index,
+                _ => {
+                    // A loss or a definition may be of no process in particular.
+                    match &record.event {
+                        event @ (Event::Frame { .. } | Event::Stack { .. }) => {
+                            self.define(event);
+                            continue;
+                        }
+                        Event::Lost { count, cause }
+                            if !self.by_pid.contains_key(&record.process) =>
+                        {
+                            self.lost_anywhere(*count, *cause, record);
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    let index = self.process_index(record.process);
+                    current = Some((record.process, index));
+                    index
+                }
+            };
+            if let Some(line) = &mut self.step_line
+                && let Some(mark) = line.mark(record)
+            {
+                self.take(index, &mark);
+            }
+            self.take(index, record);
+        }
+    }
+
+    fn define(&mut self, event: &Event) {
+        if let Some(line) = &mut self.step_line {
+            line.define(event);
+        }
+        match event {
+            Event::Frame { id, frame } => self.stacks.define_frame(*id, Arc::clone(frame)),
+            Event::Stack { id, frames } => self.stacks.define_stack(*id, Arc::clone(frames)),
+            _ => {}
+        }
+    }
+
+    /// A loss that cannot be told to be one process's touches all of them.
+    fn lost_anywhere(&mut self, count: u64, cause: LostCause, record: &Record) {
+        *self.lost.entry(cause).or_default() += count;
+        for process in &mut self.processes {
+            process.lost(record.time);
+        }
+        let text = format!("{count} events lost: {}", cause_words(cause));
+        self.log
+            .add(record.time, record.process, None, LogLevel::Warning, text);
+    }
+
+    #[inline]
+    fn take(&mut self, index: usize, record: &Record) {
+        let process = &mut self.processes[index];
+        let time = record.time;
+        match &record.event {
+            Event::Alloc(alloc) => {
+                if process.alloc(alloc, time, &mut self.site_ids) {
+                    self.step_ended(index, time);
+                }
+            }
+            Event::Free(free) => {
+                if process.free(free, time) {
+                    self.step_ended(index, time);
+                }
+            }
+            Event::StepMark(mark) => self.mark(index, mark, time),
+            event @ (Event::Frame { .. } | Event::Stack { .. }) => self.define(event),
+            event => self.take_rare(index, record, event),
+        }
+    }
+
+    fn mark(&mut self, index: usize, mark: &StepMark, time: Time) {
+        let process = &mut self.processes[index];
+        let before = process.steps.source();
+        let marked = process.mark(mark, time, &self.stacks);
+        let view = process.steps.view(time);
+        if before != view.source {
+            let text = format!("steps are counted by {}", source_words(view.source));
+            self.note(index, time, LogLevel::Info, text);
+        }
+        if marked.step_ended || marked.renumbered {
+            self.step_ended(index, time);
+        }
+    }
+
+    #[inline]
+    fn step_ended(&mut self, index: usize, time: Time) {
+        let process = &self.processes[index];
+        if process.steps.now().is_multiple_of(VERDICT_EVERY) {
+            self.judge(index, time);
+        }
+    }
+
+    /// Makes the verdicts on a process's devices, at the end of a step.
+    #[cold]
+    fn judge(&mut self, index: usize, time: Time) {
+        let process = &mut self.processes[index];
+        process.judged_at = Some(process.steps.now());
+        let (stacks, sources) = (&mut self.stacks, &mut self.sources);
+        let (info, user_code) = (&process.info, &self.config.user_code);
+        let circumstances = Circumstances {
+            now: process.steps.now(),
+            source: process.steps.source(),
+            rate: process.steps.view(time).rate,
+            alarms: &self.config.alarms,
+            lost: self.lost.values().any(|count| *count > 0),
+        };
+        let before: Vec<_> = process
+            .devices
+            .iter()
+            .map(|device| device.verdict.as_ref().map(|verdict| verdict.class))
+            .collect();
+        for device in &mut process.devices {
+            device.resolve(stacks);
+            let mut name_of = |stack| stacks.named(stack, info, user_code, sources).0;
+            device.verdict = verdict::judge(device, &circumstances, &mut name_of);
+        }
+        for (position, before) in before.into_iter().enumerate() {
+            let device = &self.processes[index].devices[position];
+            if let Some(verdict) = &device.verdict
+                && Some(verdict.class) != before
+            {
+                let level = match verdict.class {
+                    Class::Leak | Class::OutsideFramework => LogLevel::Warning,
+                    _ => LogLevel::Info,
+                };
+                let text = format!("GPU {}: {}", device.id, verdict.summary);
+                self.note(index, time, level, text);
+            }
+        }
+    }
+
+    fn take_rare(&mut self, index: usize, record: &Record, event: &Event) {
+        let time = record.time;
+        let process = &mut self.processes[index];
+        let (level, text) = match event {
+            Event::OutOfMemory(failed) => {
+                process.out_of_memory(failed, time);
+                let text = format!(
+                    "out of memory on GPU {}: asked for {} B with {} B allocated and {} B reserved",
+                    failed.device,
+                    failed.requested,
+                    failed.totals.allocated,
+                    failed.totals.reserved
+                );
+                (LogLevel::Error, text)
+            }
+            Event::CacheEmptied { device } => {
+                process.cache_emptied(*device, time);
+                (LogLevel::Info, format!("cache of GPU {device} emptied"))
+            }
+            Event::Lost { count, cause } => {
+                *self.lost.entry(*cause).or_default() += count;
+                if is_gap(*cause) {
+                    process.lost(time);
+                }
+                let what = if is_gap(*cause) {
+                    "lost"
+                } else {
+                    "without a stack"
+                };
+                let text = format!("{count} events {what}: {}", cause_words(*cause));
+                (LogLevel::Warning, text)
+            }
+            Event::DeviceMemory {
+                device,
+                total,
+                free,
+                used_by_process,
+            } => {
+                let memory = DeviceMemory {
+                    total: *total,
+                    free: *free,
+                    used_by_process: *used_by_process,
+                };
+                process.device_memory(*device, memory);
+                return;
+            }
+            Event::ProcessExited => {
+                process.exited = Some(time);
+                (LogLevel::Info, "process ended".to_owned())
+            }
+            _ => return,
+        };
+        self.note(index, time, level, text);
+    }
+
+    fn note(&mut self, index: usize, time: Time, level: LogLevel, text: String) {
+        let process = &self.processes[index];
+        let step = process.steps.now();
+        self.log
+            .add(time, process.info.pid, Some(step.into()), level, text);
+    }
+
+    /// Everything known at `now`.
+    pub fn view(&mut self, now: Time) -> View {
+        for index in 0..self.processes.len() {
+            let steps = &self.processes[index].steps;
+            if !steps.is_provisional() && self.processes[index].judged_at != Some(steps.now()) {
+                self.judge(index, now);
+            }
+        }
+        let mut by_cause: Vec<_> = self.lost.iter().map(|(cause, n)| (*cause, *n)).collect();
+        by_cause.sort();
+        let mut names = Names {
+            stacks: &mut self.stacks,
+            user_code: &self.config.user_code,
+            sources: &mut self.sources,
+        };
+        let snapshots = &mut self.snapshots;
+        let processes = self.processes.iter_mut().map(|process| {
+            let step = process.steps.now();
+            let info = &process.info;
+            let devices = process.devices.iter_mut().map(|device| {
+                device.resolve(names.stacks);
+                let snapshot = snapshots.entry((info.pid, device.id)).or_default();
+                show_device(device, step, info, snapshot, &mut names)
+            });
+            ProcessView {
+                devices: devices.collect(),
+                info: Arc::clone(info),
+                exited: process.exited,
+                steps: process.steps.view(process.exited.unwrap_or(now)),
+            }
+        });
+        View {
+            processes: processes.collect(),
+            now,
+            started: self.config.started,
+            started_unix: self.config.started_unix,
+            backend: self.config.backend,
+            lost: LostView {
+                events: by_cause
+                    .iter()
+                    .filter(|(cause, _)| is_gap(*cause))
+                    .map(|(_, count)| count)
+                    .sum(),
+                by_cause,
+            },
+            probes: self.probes.clone(),
+            log: self.log.entries(),
+        }
+    }
+
+    /// The blocks of a device that were allocated since the attach and not freed, in no order: of
+    /// the framework, or of the driver where the framework tells nothing.
+    pub fn survivors(&self, process: Pid, device: DeviceId) -> impl Iterator<Item = Survivor> {
+        let process = self.by_pid.get(&process).map(|i| &self.processes[*i]);
+        let device = process
+            .and_then(|process| process.devices.iter().find(|known| known.id == device))
+            .map(Device::main_book);
+        device.into_iter().flat_map(|book| {
+            book.ledger.iter().map(|(address, block)| {
+                let site = book.site_of(block);
+                Survivor {
+                    address,
+                    size: block.size(),
+                    site: site.id,
+                    stack: site.stack,
+                    born_step: block.step.into(),
+                    born: block.time,
+                }
+            })
+        })
+    }
+}
+
+fn show_device(
+    device: &Device,
+    step: u32,
+    process: &ProcessInfo,
+    [tensor, driver]: &mut [BookSnapshot; 2],
+    names: &mut Names<'_>,
+) -> DeviceView {
+    let verdict = device.verdict.as_ref();
+    let (main, beside) = if device.tensor_layer {
+        (verdict, None)
+    } else {
+        (None, verdict)
+    };
+    let driver_sites = driver.sites(&device.driver, step, beside, process, names);
+    let sites = if device.tensor_layer {
+        tensor.sites(&device.tensor, step, main, process, names)
+    } else {
+        Arc::clone(&driver_sites)
+    };
+    let book = device.main_book();
+    DeviceView {
+        device: device.id,
+        allocated: device.totals.allocated,
+        reserved: device.totals.reserved,
+        peak_allocated: device.peak,
+        baseline: device.baseline().max(0) as u64,
+        baseline_at_attach: device.totals_at_attach.allocated,
+        live_blocks: book.ledger.blocks(),
+        live_bytes: book.ledger.bytes(),
+        driver_live_bytes: device.driver.ledger.bytes(),
+        tensor_layer: device.tensor_layer,
+        capacity: device.memory.map(|memory| memory.total),
+        free: device.memory.map(|memory| memory.free),
+        outside: device.outside(),
+        check: device.check,
+        verdict: device.verdict.clone(),
+        sites,
+        driver_sites,
+        series: Arc::new(Series {
+            points: device.floor.all_points(),
+            marks: device.marks.clone(),
+        }),
+        buckets: Vec::new(),
+    }
+}
+
+fn source_words(source: crate::view::StepSource) -> &'static str {
+    use crate::view::StepSource;
+    match source {
+        StepSource::User => "the place given with --step-on",
+        StepSource::Backward => "calls of backward()",
+        StepSource::Heartbeat => "a rhythm in the allocations",
+        StepSource::Time => "seconds",
+        StepSource::None => "nothing yet",
+    }
+}
+
+/// Whether events are missing. One whose stack could not be read is there, and every number with
+/// it is right; only its site is unknown.
+fn is_gap(cause: LostCause) -> bool {
+    cause != LostCause::StackUnreadable
+}
+
+fn cause_words(cause: LostCause) -> &'static str {
+    match cause {
+        LostCause::RingFull => "the ring was full; numbers are bounds from here on",
+        LostCause::StackUnreadable => "a stack could not be read; sizes are right",
+        LostCause::TableFull => "a table in the kernel was full; some stacks are missing",
+        LostCause::Undecodable => "a record could not be decoded",
+    }
+}

@@ -1,0 +1,291 @@
+//! One device of one process: its books, its totals, its curves.
+
+use vramscope_events::{Address, Alloc, Bytes, DeviceId, Free, Layer, OutOfMemory, Time, Totals};
+
+use crate::{
+    book::{Book, SiteIds},
+    floor::FloorSeries,
+    site::FloorHistory,
+    stacks::Stacks,
+    steps::Renumber,
+    view::{LedgerCheck, MarkKind, SeriesMark, Verdict},
+};
+
+/// Marks kept on the time axis; beyond it the oldest go.
+const MAX_MARKS: usize = 256;
+/// Driver allocations that may turn out to be segments of the framework's allocator.
+const MAX_PENDING: usize = 256;
+/// Requests from this size on are served by the large pool of PyTorch's allocator (`kSmallSize`
+/// in c10's CUDACachingAllocator).
+const LARGE_POOL: Bytes = 1 << 20;
+
+/// One device of one process.
+#[derive(Debug)]
+pub(crate) struct Device {
+    pub id: DeviceId,
+    pub tensor: Book,
+    pub driver: Book,
+    /// Whether the framework reports its blocks.
+    pub tensor_layer: bool,
+    /// The framework's totals after the last event; without a tensor layer, what the driver's
+    /// book holds.
+    pub totals: Totals,
+    /// Whether any event told totals.
+    seen: bool,
+    pub totals_at_attach: Totals,
+    pub peak: Bytes,
+    pub check: LedgerCheck,
+    pub floor: FloorSeries,
+    /// What existed before the attach and is still there, by step.
+    pub baseline_history: FloorHistory,
+    /// Bytes that autograd threads were given in a step, by step.
+    pub gradient_history: FloorHistory,
+    /// Driver bytes beside the framework's segments, by step.
+    pub beside_history: FloorHistory,
+    /// What the driver says the process uses beyond the framework's cache, by step.
+    pub outside_history: FloorHistory,
+    pub memory: Option<DeviceMemory>,
+    pub marks: Vec<SeriesMark>,
+    pub out_of_memory: Option<OutOfMemory>,
+    /// Requests of the large pool that made the cache grow although more than enough was cached.
+    pub unusable_cache: UnusableCache,
+    pending_segments: Vec<(Address, Bytes)>,
+    /// The verdict of the last step at which one was asked for.
+    pub verdict: Option<Verdict>,
+}
+
+/// What the driver says of the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceMemory {
+    pub total: Bytes,
+    pub free: Bytes,
+    pub used_by_process: Option<Bytes>,
+}
+
+/// Signs that cached memory could not be used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UnusableCache {
+    pub requests: u64,
+    /// The last step in which it happened.
+    pub last_step: u32,
+}
+
+impl Device {
+    pub fn new(id: DeviceId) -> Device {
+        Device {
+            id,
+            tensor: Book::default(),
+            driver: Book::default(),
+            tensor_layer: false,
+            totals: Totals::default(),
+            seen: false,
+            totals_at_attach: Totals::default(),
+            peak: 0,
+            check: LedgerCheck::default(),
+            floor: FloorSeries::default(),
+            baseline_history: FloorHistory::new(0),
+            gradient_history: FloorHistory::new(0),
+            beside_history: FloorHistory::new(0),
+            outside_history: FloorHistory::new(0),
+            memory: None,
+            marks: Vec::new(),
+            out_of_memory: None,
+            unusable_cache: UnusableCache::default(),
+            pending_segments: Vec::new(),
+            verdict: None,
+        }
+    }
+
+    /// The book that tells what leaks.
+    pub fn main_book(&self) -> &Book {
+        if self.tensor_layer {
+            &self.tensor
+        } else {
+            &self.driver
+        }
+    }
+
+    /// What existed before the attach and is still there: whatever the framework counts and the
+    /// ledger does not know. Negative only while events are missing.
+    pub fn baseline(&self) -> i64 {
+        self.totals.allocated as i64 - self.main_book().ledger.bytes() as i64
+    }
+
+    #[inline]
+    pub fn alloc(&mut self, alloc: &Alloc, at: (u32, Time), ids: &mut SiteIds) {
+        let book = match alloc.layer {
+            Layer::Tensor => &mut self.tensor,
+            Layer::Driver | Layer::Host => &mut self.driver,
+        };
+        let replaced = book.alloc(alloc.address, alloc.size, alloc.stack, at, ids);
+        if replaced.is_some() {
+            self.check.double_allocs += 1;
+        }
+        match alloc.layer {
+            Layer::Tensor => {
+                let before = self.totals;
+                self.tensor_totals(alloc.size as i64, alloc.totals, at);
+                let grown = self.totals.reserved.saturating_sub(before.reserved);
+                if grown > 0 && self.check.agreed > 1 {
+                    self.cache_grew(alloc.size, grown, before, at.0);
+                }
+            }
+            Layer::Driver | Layer::Host => {
+                if self.pending_segments.len() == MAX_PENDING {
+                    self.pending_segments.remove(0);
+                }
+                self.pending_segments.push((alloc.address, alloc.size));
+                self.driver_totals(at);
+            }
+        }
+    }
+
+    /// Whether the block was known.
+    #[inline]
+    pub fn free(&mut self, free: &Free, at: (u32, Time)) -> bool {
+        let book = match free.layer {
+            Layer::Tensor => &mut self.tensor,
+            Layer::Driver | Layer::Host => &mut self.driver,
+        };
+        let block = book.free(free.address, at.0, at.1);
+        match free.layer {
+            Layer::Tensor => {
+                if block.is_none() {
+                    self.check.unknown_frees += 1;
+                }
+                let size = free.size.or(block.map(|block| block.size())).unwrap_or(0);
+                self.tensor_totals(-(size as i64), free.totals, at);
+            }
+            Layer::Driver | Layer::Host => {
+                self.pending_segments
+                    .retain(|(address, _)| *address != free.address);
+                self.driver_totals(at);
+            }
+        }
+        block.is_some()
+    }
+
+    /// Takes over the framework's totals, or keeps them up where it does not tell them.
+    #[inline]
+    fn tensor_totals(&mut self, delta: i64, told: Option<Totals>, at: (u32, Time)) {
+        if !self.tensor_layer {
+            // Whatever the driver's book showed before is not what tensors hold.
+            self.tensor_layer = true;
+            self.floor = FloorSeries::default();
+            self.peak = 0;
+            self.seen = false;
+        }
+        let expected = self.totals.allocated.saturating_add_signed(delta);
+        let totals = told.unwrap_or(Totals {
+            allocated: expected,
+            ..self.totals
+        });
+        if !self.seen {
+            self.seen = true;
+            self.totals_at_attach = Totals {
+                allocated: totals.allocated.saturating_add_signed(-delta),
+                ..totals
+            };
+        } else if told.is_some() {
+            let off = expected.abs_diff(totals.allocated);
+            if off == 0 {
+                self.check.agreed += 1;
+            } else {
+                self.check.corrected += 1;
+                self.check.corrected_bytes += off;
+            }
+        }
+        self.see(totals, at);
+    }
+
+    /// Without a tensor layer, the driver's book is all there is to go by.
+    fn driver_totals(&mut self, at: (u32, Time)) {
+        if !self.tensor_layer {
+            self.seen = true;
+            let bytes = self.driver.ledger.bytes();
+            self.see(
+                Totals {
+                    allocated: bytes,
+                    reserved: bytes,
+                },
+                at,
+            );
+        }
+    }
+
+    #[inline]
+    fn see(&mut self, totals: Totals, (step, time): (u32, Time)) {
+        self.totals = totals;
+        self.peak = self.peak.max(totals.allocated);
+        self.floor.see(step, time, totals);
+    }
+
+    /// The cache took `grown` bytes from the driver for a request of `size`.
+    #[cold]
+    fn cache_grew(&mut self, size: Bytes, grown: Bytes, before: Totals, step: u32) {
+        let cached = before.reserved.saturating_sub(before.allocated);
+        if size >= LARGE_POOL && cached >= 2 * size {
+            self.unusable_cache.requests += 1;
+            self.unusable_cache.last_step = step;
+        }
+        // The driver calls that served it came just before the report.
+        let mut missing = grown;
+        while let Some((address, bytes)) = self.pending_segments.pop() {
+            if bytes > missing {
+                break;
+            }
+            self.driver.mark_segment(address);
+            missing -= bytes;
+        }
+    }
+
+    pub fn mark(&mut self, kind: MarkKind, time: Time) {
+        if self.marks.len() == MAX_MARKS {
+            self.marks.remove(0);
+        }
+        self.marks.push(SeriesMark { time, kind });
+    }
+
+    pub fn end_step(&mut self, next: u32, time: Time) {
+        if self.seen {
+            self.floor.end_step(next, time, self.totals);
+            let baseline = self.baseline().max(0) as u64;
+            self.baseline_history.enter(next, 0, baseline);
+            let book = match self.tensor_layer {
+                true => &mut self.tensor,
+                false => &mut self.driver,
+            };
+            let gradients = std::mem::take(&mut book.gradients);
+            self.gradient_history.enter(next, 0, gradients);
+            let beside = self.driver.bytes_beside_segments();
+            self.beside_history.enter(next, 0, beside);
+            if let Some(outside) = self.outside() {
+                self.outside_history.enter(next, 0, outside);
+            }
+        }
+    }
+
+    pub fn renumber(&mut self, renumber: &Renumber) {
+        let map = |step| renumber.apply(step);
+        self.tensor.renumber(&map);
+        self.driver.renumber(&map);
+        self.floor.renumber(map);
+        self.baseline_history.renumber(map);
+        self.gradient_history.renumber(map);
+        self.beside_history.renumber(map);
+        self.outside_history.renumber(map);
+        self.unusable_cache.last_step = map(self.unusable_cache.last_step);
+    }
+
+    pub fn resolve(&mut self, stacks: &Stacks) {
+        self.tensor.resolve(stacks);
+        self.driver.resolve(stacks);
+    }
+
+    /// Device memory beyond the framework's cache that the process took since the attach, where
+    /// it shows.
+    pub fn outside(&self) -> Option<Bytes> {
+        let memory = self.memory?;
+        Some(memory.used_by_process?.saturating_sub(self.totals.reserved))
+    }
+}

@@ -1,0 +1,191 @@
+//! One traced process: its devices and its steps.
+
+use std::sync::Arc;
+
+use vramscope_events::{
+    Alloc, DeviceId, Free, Layer, OutOfMemory, StackId, StepMark, StepMarkKind, Time,
+};
+
+use crate::{
+    book::{Book, SiteIds},
+    config::StepOptions,
+    device::{Device, DeviceMemory},
+    stacks::Stacks,
+    steps::{MarkSeen, Renumber, Steps},
+    view::{MarkKind, ProcessInfo},
+};
+
+/// One traced process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub info: Arc<ProcessInfo>,
+    pub exited: Option<Time>,
+    pub steps: Steps,
+    pub devices: Vec<Device>,
+    /// Page-locked host memory: no device, no verdict.
+    pub host: Book,
+    /// The running step at the last verdict.
+    pub judged_at: Option<u32>,
+}
+
+impl Process {
+    pub fn new(info: ProcessInfo, options: StepOptions) -> Process {
+        Process {
+            info: Arc::new(info),
+            exited: None,
+            steps: Steps::new(options),
+            devices: Vec::new(),
+            host: Book::default(),
+            judged_at: None,
+        }
+    }
+
+    fn device(&mut self, id: DeviceId) -> &mut Device {
+        let index = match self.devices.iter().position(|device| device.id == id) {
+            Some(index) => index,
+            None => {
+                let at = self.devices.partition_point(|device| device.id < id);
+                self.devices.insert(at, Device::new(id));
+                at
+            }
+        };
+        &mut self.devices[index]
+    }
+
+    /// Whether a step ended.
+    #[inline]
+    pub fn alloc(&mut self, alloc: &Alloc, time: Time, ids: &mut SiteIds) -> bool {
+        if alloc.layer == Layer::Host {
+            let at = (self.steps.now(), time);
+            self.host
+                .alloc(alloc.address, alloc.size, alloc.stack, at, ids);
+            return false;
+        }
+        let beats = alloc.layer == Layer::Tensor || !self.device(alloc.device).tensor_layer;
+        let ended = self.observe(beats.then_some(alloc.stack), time);
+        let at = (self.steps.now(), time);
+        self.device(alloc.device).alloc(alloc, at, ids);
+        ended
+    }
+
+    /// Whether a step ended.
+    #[inline]
+    pub fn free(&mut self, free: &Free, time: Time) -> bool {
+        if free.layer == Layer::Host {
+            self.host.free(free.address, self.steps.now(), time);
+            return false;
+        }
+        let ended = self.observe(None, time);
+        let at = (self.steps.now(), time);
+        if let Some(device) = free.device {
+            self.device(device).free(free, at);
+            return ended;
+        }
+        // The driver does not say which device: addresses are unique over all of them.
+        for device in &mut self.devices {
+            let book = match free.layer {
+                Layer::Tensor => &device.tensor,
+                Layer::Driver | Layer::Host => &device.driver,
+            };
+            if book.ledger.contains(free.address) {
+                device.free(free, at);
+                break;
+            }
+        }
+        ended
+    }
+
+    #[inline]
+    fn observe(&mut self, allocated: Option<StackId>, time: Time) -> bool {
+        let Some(change) = self.steps.observe(allocated, time) else {
+            return false;
+        };
+        if change.began {
+            self.end_step(time);
+        }
+        if let Some(renumber) = change.renumber {
+            self.renumber(&renumber);
+        }
+        !self.steps.is_provisional()
+    }
+
+    /// Counts a mark; gives back the new numbering, where one came of it, and whether a step
+    /// ended.
+    pub fn mark(&mut self, mark: &StepMark, time: Time, stacks: &Stacks) -> Marked {
+        let mut marked = Marked::default();
+        if let Some(renumber) = self.steps.prefer(mark.kind) {
+            self.renumber(&renumber);
+            marked.renumbered = true;
+        }
+        let seen = self.mark_seen(mark, stacks);
+        marked.step_ended = self.steps.mark(mark.kind, seen, time);
+        if marked.step_ended {
+            self.end_step(time);
+        }
+        if mark.kind == StepMarkKind::Backward
+            && let Some(renumber) = self.steps.fold()
+        {
+            self.renumber(&renumber);
+            marked.renumbered = true;
+        }
+        marked
+    }
+
+    fn mark_seen(&mut self, mark: &StepMark, stacks: &Stacks) -> MarkSeen {
+        let mut seen = MarkSeen {
+            stack: mark.stack,
+            optimizer_ran: false,
+            backward_bytes: 0,
+        };
+        for device in &mut self.devices {
+            device.resolve(stacks);
+            for book in [&mut device.tensor, &mut device.driver] {
+                seen.optimizer_ran |= std::mem::take(&mut book.optimizer_ran);
+                seen.backward_bytes += book.backward_bytes();
+            }
+        }
+        seen
+    }
+
+    fn end_step(&mut self, time: Time) {
+        let next = self.steps.now();
+        for device in &mut self.devices {
+            device.end_step(next, time);
+        }
+    }
+
+    fn renumber(&mut self, renumber: &Renumber) {
+        self.host.renumber(&|step| renumber.apply(step));
+        self.judged_at = None;
+        for device in &mut self.devices {
+            device.renumber(renumber);
+        }
+    }
+
+    pub fn out_of_memory(&mut self, failed: &OutOfMemory, time: Time) {
+        let device = self.device(failed.device);
+        device.mark(MarkKind::OutOfMemory, time);
+        device.out_of_memory = Some(*failed);
+    }
+
+    pub fn cache_emptied(&mut self, id: DeviceId, time: Time) {
+        self.device(id).mark(MarkKind::CacheEmptied, time);
+    }
+
+    pub fn lost(&mut self, time: Time) {
+        for device in &mut self.devices {
+            device.mark(MarkKind::Lost, time);
+        }
+    }
+
+    pub fn device_memory(&mut self, id: DeviceId, memory: DeviceMemory) {
+        self.device(id).memory = Some(memory);
+    }
+}
+
+/// What a mark did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marked {
+    pub step_ended: bool,
+    pub renumbered: bool,
+}

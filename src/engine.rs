@@ -1,0 +1,208 @@
+//! The session's thread: takes events from the tracer, feeds the collector, publishes views.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use crossbeam_channel::RecvTimeoutError;
+use vramscope_collector::{Collector, view::View};
+use vramscope_events::{DeviceId, Event, Pid, Record, Tid};
+use vramscope_tracer::{Session, now};
+
+/// How long the thread waits for events before it looks at the clock.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// How often the process is looked at for libraries that came later.
+const LOOK: Duration = Duration::from_secs(1);
+/// Building a view may take at most this share of the time.
+const VIEW_SHARE: u32 = 10;
+
+/// Why a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It was asked to.
+    Stopped,
+    /// The process ended.
+    Exited,
+}
+
+/// A session at work on its own thread.
+pub struct Engine {
+    latest: Arc<Mutex<Arc<View>>>,
+    stop: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+    thread: JoinHandle<Finished>,
+}
+
+/// What a session leaves behind.
+pub struct Finished {
+    /// Everything that was counted.
+    pub collector: Collector,
+    /// The last view.
+    pub view: View,
+    /// Why it ended.
+    pub end: End,
+}
+
+impl Engine {
+    /// Starts the thread. `publish`: how often to make a view on the way, where anybody looks.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn start(
+        session: Session,
+        mut collector: Collector,
+        capacity: Option<u64>,
+        publish: Option<Duration>,
+    ) -> anyhow::Result<Engine> {
+        let latest = Arc::new(Mutex::new(Arc::new(collector.view(now()))));
+        let stop = Arc::new(AtomicBool::new(false));
+        let ended = Arc::new(AtomicBool::new(false));
+        let work = Work {
+            session,
+            collector,
+            capacity,
+            publish,
+            latest: Arc::clone(&latest),
+            stop: Arc::clone(&stop),
+            ended: Arc::clone(&ended),
+        };
+        let thread = thread::Builder::new()
+            .name("collector".into())
+            .spawn(move || work.run())
+            .context("no thread for the collector")?;
+        Ok(Engine {
+            latest,
+            stop,
+            ended,
+            thread,
+        })
+    }
+
+    /// The newest view.
+    pub fn view(&self) -> Arc<View> {
+        let latest = self.latest.lock();
+        Arc::clone(&latest.unwrap_or_else(std::sync::PoisonError::into_inner))
+    }
+
+    /// Whether the session has ended by itself: its process did.
+    pub fn ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Detaches, takes what is still under way, and gives everything back.
+    ///
+    /// # Errors
+    /// The collector's thread died.
+    pub fn finish(self) -> anyhow::Result<Finished> {
+        self.stop.store(true, Ordering::Release);
+        self.thread
+            .join()
+            .map_err(|_| anyhow::anyhow!("the collector died; this is a bug, please report it"))
+    }
+}
+
+struct Work {
+    session: Session,
+    collector: Collector,
+    capacity: Option<u64>,
+    publish: Option<Duration>,
+    latest: Arc<Mutex<Arc<View>>>,
+    stop: Arc<AtomicBool>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Work {
+    fn run(mut self) -> Finished {
+        let records = self.session.records().clone();
+        let mut end = None;
+        let mut last_view = Instant::now();
+        let mut last_look = Instant::now();
+        let mut rest = self.publish;
+        loop {
+            match records.recv_timeout(PATIENCE) {
+                Ok(batch) => {
+                    self.collector.ingest(&batch);
+                    let exited = batch
+                        .last()
+                        .is_some_and(|record| record.event == Event::ProcessExited);
+                    if exited && end.is_none() {
+                        end = Some(End::Exited);
+                        self.session.detach();
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if end.is_none() && self.stop.load(Ordering::Acquire) {
+                end = Some(End::Stopped);
+                self.session.detach();
+            }
+            if end.is_none() && last_look.elapsed() >= LOOK {
+                last_look = Instant::now();
+                self.look();
+            }
+            if let Some(every) = rest
+                && last_view.elapsed() >= every
+            {
+                let started = Instant::now();
+                let view = self.collector.view(now());
+                self.show(view);
+                last_view = Instant::now();
+                rest = self
+                    .publish
+                    .map(|publish| publish.max(started.elapsed() * VIEW_SHARE));
+            }
+        }
+        let view = self.collector.view(now());
+        self.show(view.clone());
+        self.ended.store(true, Ordering::Release);
+        Finished {
+            collector: self.collector,
+            view,
+            end: end.unwrap_or(End::Exited),
+        }
+    }
+
+    /// Once a second: libraries that came later, and the capacity that the user told.
+    fn look(&mut self) {
+        if self.session.probe_new_libraries() {
+            self.collector.set_probes(self.session.probes.clone());
+        }
+        let Some(total) = self.capacity else { return };
+        let view = self.collector.view(now());
+        let Some(process) = view.processes.first() else {
+            return;
+        };
+        let pid: Pid = process.info.pid;
+        let memory: Vec<_> = process
+            .devices
+            .iter()
+            .map(|device| Record {
+                time: now(),
+                process: pid,
+                thread: Tid(0),
+                event: Event::DeviceMemory {
+                    device: DeviceId(device.device.0),
+                    total,
+                    free: total.saturating_sub(device.reserved),
+                    used_by_process: None,
+                },
+            })
+            .collect();
+        self.collector.ingest(&memory);
+    }
+
+    fn show(&self, view: View) {
+        let mut latest = self
+            .latest
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *latest = Arc::new(view);
+    }
+}

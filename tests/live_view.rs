@@ -1,0 +1,169 @@
+//! The live view of the real binary on a real training, in a real terminal (tmux): through every
+//! view, out again, and the terminal as before.
+//!
+//! `VRAMSCOPE_SCREENS=DIR` keeps what was seen, a file a view.
+
+use std::{
+    process::{Command, Output},
+    time::{Duration, Instant},
+};
+
+use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A tmux server of our own with one window; killed when dropped.
+struct Terminal {
+    socket: String,
+}
+
+impl Terminal {
+    fn start(columns: u16, lines: u16) -> Option<Terminal> {
+        let terminal = Terminal {
+            socket: format!("vramscope-test-{}", std::process::id()),
+        };
+        let size = [columns.to_string(), lines.to_string()];
+        let started = Command::new("tmux")
+            .args([
+                "-L",
+                &terminal.socket,
+                "-f",
+                "/dev/null",
+                "new-session",
+                "-d",
+            ])
+            .args(["-x", &size[0], "-y", &size[1], "env", "PS1=$ ", "sh"])
+            .env("LC_ALL", "C.UTF-8")
+            .env_remove("NO_COLOR")
+            .output();
+        started
+            .is_ok_and(|output| output.status.success())
+            .then_some(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Output {
+        Command::new("tmux")
+            .args(["-L", &self.socket])
+            .args(arguments)
+            .output()
+            .unwrap()
+    }
+
+    /// Types text as it is.
+    fn keys(&self, text: &str) {
+        self.tmux(&["send-keys", "-l", text]);
+    }
+
+    /// Presses a key by its name.
+    fn press(&self, key: &str) {
+        self.tmux(&["send-keys", key]);
+    }
+
+    fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
+    }
+
+    fn wait_for(&self, text: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen();
+            if screen.contains(text) {
+                return screen;
+            }
+            assert!(Instant::now() < until, "no `{text}` on\n{screen}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Runs a command in the shell and returns its one line of output.
+    fn ask(&self, command: &str, mark: &str) -> String {
+        self.keys(&format!("echo {mark}=$({command})="));
+        self.press("Enter");
+        // The typed line has `$(`, the answer has not.
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let screen = self.screen().replace('\n', "");
+            let answer = screen
+                .rsplit(&format!("{mark}="))
+                .next()
+                .and_then(|rest| rest.split_once('='))
+                .map(|(answer, _)| answer.to_owned())
+                .filter(|answer| !answer.contains("$("));
+            if let Some(answer) = answer {
+                return answer;
+            }
+            assert!(Instant::now() < until, "no answer on\n{screen}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+fn keep(name: &str, screen: &str) {
+    if let Some(directory) = std::env::var_os("VRAMSCOPE_SCREENS") {
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(std::path::Path::new(&directory).join(name), screen).unwrap();
+    }
+}
+
+#[test]
+fn every_view_of_a_real_training() {
+    let binary = env!("CARGO_BIN_EXE_vramscope");
+    let test = "every_view_of_a_real_training";
+    if let Some(reason) = missing(&Tool::new(binary)) {
+        return skip(test, &reason);
+    }
+    let Some(terminal) = Terminal::start(120, 40) else {
+        return skip(test, "no tmux");
+    };
+    let mut program = Program::start(
+        &Setup::new(TORCHES[0]).device("--mem", "8G"),
+        &root().join("tests/programs/demo/train.py"),
+        &[],
+    );
+    program.expect("step 0 ");
+    let directory = tempfile::tempdir().unwrap();
+    terminal.keys(&format!("cd {}", directory.path().display()));
+    terminal.press("Enter");
+    let before = terminal.ask("stty -g", "before");
+    terminal.keys(&format!("{binary} attach {} --capacity 8G", program.pid()));
+    terminal.press("Enter");
+    terminal.wait_for("validation_loss");
+    let verdict = terminal.wait_for("LEAK");
+    keep("sites.txt", &verdict);
+    assert!(verdict.contains("train.py:"), "{verdict}");
+    for (key, text, name) in [
+        ("2", "CALLERS FIRST", "tree.txt"),
+        ("3", "live tensors", "memory.txt"),
+        ("4", "memory, ", "timeline.txt"),
+        ("5", "STATE", "processes.txt"),
+        ("6", "Probes", "log.txt"),
+        ("?", "forget the mark", "help.txt"),
+    ] {
+        terminal.keys(key);
+        keep(name, &terminal.wait_for(text));
+    }
+    terminal.press("Escape");
+    terminal.keys("1");
+    terminal.wait_for("SOURCE");
+    terminal.press("Enter");
+    keep("site.txt", &terminal.wait_for("born in"));
+    terminal.press("Escape");
+    terminal.keys("f");
+    terminal.wait_for("flamegraph written to");
+    terminal.keys("w");
+    terminal.wait_for("report written to");
+    terminal.keys("q");
+    let end = terminal.wait_for("Session:");
+    keep("after.txt", &end);
+    let after = terminal.ask("stty -g", "after");
+    assert_eq!(before, after, "the terminal is not as it was");
+    assert!(program.alive());
+    let written = std::fs::read_dir(directory.path()).unwrap().count();
+    assert_eq!(written, 2, "a flamegraph and a report");
+}

@@ -1,0 +1,229 @@
+//! Device memory used per process, in a file that all processes of a user share.
+//!
+//! The real driver and NVML see every process of the machine. Here each process that
+//! initialises the driver owns a slot of a small table and keeps its use up to date
+//! with plain atomic stores; NVML, in any process, reads the table. A slot of a
+//! process that is gone is taken over by the next one.
+
+use std::ffi::CString;
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::settings::MAX_DEVICES;
+
+const SLOTS: usize = 128;
+
+/// One process. All zero when free.
+#[repr(C)]
+#[derive(Debug)]
+struct Slot {
+    pid: AtomicU32,
+    reserved: u32,
+    /// Start time of the process in clock ticks since boot: tells a reused pid.
+    started: AtomicU64,
+    used: [AtomicU64; MAX_DEVICES],
+}
+
+#[repr(C)]
+#[derive(Debug)]
+struct Table {
+    slots: [Slot; SLOTS],
+}
+
+/// The table, mapped.
+#[derive(Debug, Clone, Copy)]
+pub struct Usage {
+    table: &'static Table,
+}
+
+/// The slot of the calling process.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnUsage {
+    usage: Usage,
+    slot: usize,
+}
+
+/// What one process uses of one device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessUsage {
+    pub pid: u32,
+    pub bytes: u64,
+}
+
+impl Usage {
+    /// Opens or creates the table of `group` for the calling user.
+    ///
+    /// It lies in `SIMCUDA_SHARE_DIR`, by default `/dev/shm`, and is readable by its
+    /// owner only.
+    pub fn open(group: Option<&str>) -> io::Result<Self> {
+        let folder = std::env::var("SIMCUDA_SHARE_DIR").unwrap_or_else(|_| "/dev/shm".to_owned());
+        // SAFETY: geteuid has no preconditions.
+        let user = unsafe { libc::geteuid() };
+        let name: String = group
+            .unwrap_or("any")
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let path = CString::new(format!("{folder}/simcuda-usage-{user}-{name}"))?;
+        // SAFETY: `path` is a C string; flags and mode are valid.
+        let file = unsafe {
+            libc::open(
+                path.as_ptr(),
+                libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW,
+                0o600,
+            )
+        };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mapped = Self::map(file);
+        // SAFETY: `file` was opened above and is closed once; the mapping outlives it.
+        unsafe { libc::close(file) };
+        mapped
+    }
+
+    fn map(file: i32) -> io::Result<Self> {
+        // SAFETY: `file` is an open file. Growing it twice to the same size is harmless,
+        // and new bytes are zero: free slots.
+        if unsafe { libc::ftruncate(file, size_of::<Table>() as libc::off_t) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: a new shared mapping of a file that is as long as the mapping.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                size_of::<Table>(),
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                file,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the mapping is as large and as aligned as `Table`, is never unmapped,
+        // and consists of atomics, so other processes may write to it at any time.
+        let table = unsafe { &*address.cast::<Table>() };
+        Ok(Self { table })
+    }
+
+    /// Takes a slot for the calling process; `None` when the table is full.
+    pub fn register(self) -> Option<OwnUsage> {
+        let pid = std::process::id();
+        for (index, slot) in self.table.slots.iter().enumerate() {
+            let holder = slot.pid.load(Ordering::Acquire);
+            let alive = holder != 0 && slot.is_alive(holder);
+            if alive
+                || slot
+                    .pid
+                    .compare_exchange(holder, pid, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_err()
+            {
+                continue;
+            }
+            for used in &slot.used {
+                used.store(0, Ordering::Relaxed);
+            }
+            slot.started
+                .store(start_time(pid).unwrap_or(0), Ordering::Release);
+            return Some(OwnUsage {
+                usage: self,
+                slot: index,
+            });
+        }
+        None
+    }
+
+    /// The processes that use `device`, with their bytes.
+    pub fn processes(self, device: usize) -> Vec<ProcessUsage> {
+        let mut processes = Vec::new();
+        for slot in &self.table.slots {
+            let pid = slot.pid.load(Ordering::Acquire);
+            let bytes = slot.used[device].load(Ordering::Relaxed);
+            if pid != 0 && bytes != 0 && slot.is_alive(pid) {
+                processes.push(ProcessUsage { pid, bytes });
+            }
+        }
+        processes
+    }
+}
+
+impl OwnUsage {
+    /// Publishes what this process uses of `device`.
+    pub fn publish(self, device: usize, bytes: u64) {
+        self.usage.table.slots[self.slot].used[device].store(bytes, Ordering::Relaxed);
+    }
+
+    /// What all other processes use of `device`.
+    pub fn others(self, device: usize) -> u64 {
+        let own = std::process::id();
+        let processes = self.usage.processes(device).into_iter();
+        processes
+            .filter(|process| process.pid != own)
+            .map(|process| process.bytes)
+            .sum()
+    }
+
+    /// Gives the slot back.
+    pub fn release(self) {
+        let slot = &self.usage.table.slots[self.slot];
+        for used in &slot.used {
+            used.store(0, Ordering::Relaxed);
+        }
+        slot.pid.store(0, Ordering::Release);
+    }
+}
+
+impl Slot {
+    fn is_alive(&self, pid: u32) -> bool {
+        let started = self.started.load(Ordering::Acquire);
+        // A slot whose start time is not stored yet is being taken just now.
+        start_time(pid).is_some_and(|time| started == 0 || time == started)
+    }
+}
+
+/// Field 22 of `/proc/<pid>/stat`; `None` if there is no such process.
+fn start_time(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name, field 2, is in brackets and may hold anything.
+    let after_name = &stat[stat.rfind(')')? + 2..];
+    after_name.split(' ').nth(19)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_sees_what_it_published() {
+        let usage = Usage::open(Some(&format!("test{}", std::process::id()))).expect("table");
+        let own = usage.register().expect("a free slot");
+        own.publish(1, 4096);
+        assert_eq!(
+            usage.processes(1),
+            [ProcessUsage {
+                pid: std::process::id(),
+                bytes: 4096
+            }]
+        );
+        assert_eq!(usage.processes(0), []);
+        assert_eq!(own.others(1), 0);
+        own.release();
+        assert_eq!(usage.processes(1), []);
+    }
+
+    #[test]
+    fn the_slot_of_a_dead_process_is_taken_over() {
+        let usage = Usage::open(Some(&format!("dead{}", std::process::id()))).expect("table");
+        for slot in &usage.table.slots {
+            // No process has this pid: it is above the kernel's limit.
+            slot.pid.store(u32::MAX / 2, Ordering::Relaxed);
+            slot.started.store(1, Ordering::Relaxed);
+            slot.used[0].store(1, Ordering::Relaxed);
+        }
+        assert_eq!(usage.processes(0), []);
+        let own = usage.register().expect("a slot of a dead process");
+        assert_eq!(own.slot, 0);
+    }
+}

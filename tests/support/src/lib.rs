@@ -1,0 +1,48 @@
+//! What the integration tests share.
+//!
+//! A test that needs something this machine may not have asks [`missing`] first, says so with
+//! [`skip`], and returns: the line goes past the test runner's capture, so that the test command
+//! can count it.
+
+#![deny(unsafe_code)]
+
+mod program;
+mod tool;
+
+use std::{io::Write as _, path::PathBuf, process::Command};
+
+pub use program::{Program, Setup, TORCHES};
+pub use tool::{Attached, Run, Tool};
+
+/// Says that a test was skipped, and why.
+pub fn skip(test: &str, reason: &str) {
+    // Not `println!`: the test runner would keep it to itself.
+    let _ = writeln!(
+        std::io::stderr(),
+        "SKIP: {test}: {}",
+        reason.replace('\n', " ")
+    );
+}
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).expect("tests/support").to_owned()
+}
+
+/// What an attach to a simulated PyTorch would lack here: rights, kernel, or the set-up.
+pub fn missing(tool: &Tool) -> Option<String> {
+    let doctor = tool.run(&["doctor"]);
+    if !doctor.status.success() {
+        return Some(format!("vramscope doctor: {}", doctor.stdout.trim()));
+    }
+    let simulator = root().join("tests/simcuda/run");
+    if !simulator.exists() {
+        return Some(format!("{} is not there", simulator.display()));
+    }
+    let works = Command::new(&simulator)
+        .arg("--setup")
+        .output()
+        .is_ok_and(|output| output.status.success());
+    (!works).then(|| "the simulated device cannot be set up (`tests/simcuda/run --setup`)".into())
+}

@@ -1,0 +1,390 @@
+//! Records from the ring, turned into events.
+//!
+//! Code objects become frames (file, function, line) and stacks of them; each is defined once, by
+//! content: the same line seen through two code objects is one frame.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+use vramscope_events::{
+    Address, Alloc, DeviceId, Event, Frame, FrameId, FrameKind, Free, Layer, OutOfMemory, Pid,
+    Record, StackId, StepMark, StepMarkKind, Tid, Time, Totals,
+};
+use vramscope_python::{CodeObject, LineTable, Process, Python, StrKind, decode_str, read_code};
+use vramscope_wire as wire;
+
+use crate::{driver::DriverBook, python::byte_offset};
+
+/// One traced process, as the decoder knows it.
+pub struct Traced {
+    /// Its id in our pid namespace.
+    pub pid: Pid,
+    /// For reading what did not fit into a record.
+    pub process: Process,
+    /// Its interpreter, where there is one.
+    pub python: Option<Python>,
+    driver: DriverBook,
+}
+
+impl Traced {
+    /// A process at its attach.
+    pub fn new(process: Process, python: Option<Python>) -> Traced {
+        Traced {
+            pid: Pid(process.pid()),
+            process,
+            python,
+            driver: DriverBook::default(),
+        }
+    }
+}
+
+/// Tells whether a code object is still the one that an id was given to.
+pub trait KnownCodes {
+    /// The id under which the producer knows the code object at `address` of process `index`.
+    fn id(&self, address: u64, process: u16) -> Option<u32>;
+}
+
+/// What was decoded beside the events, in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DecodeStats {
+    /// Records of no known kind.
+    pub undecodable: u64,
+    /// Code objects whose names could not be had; their frames say so.
+    pub nameless_codes: u64,
+}
+
+/// The decoder of one session.
+pub struct Decoder {
+    processes: Vec<Traced>,
+    frames: FxHashMap<Arc<Frame>, FrameId>,
+    stacks: FxHashMap<Arc<[FrameId]>, StackId>,
+    /// By the producer's id: (plain, charged to a backward()).
+    known_stacks: FxHashMap<u32, KnownStack>,
+    codes: FxHashMap<u32, Code>,
+    lines: FxHashMap<(u32, u32), FrameId>,
+    backward_marker: Option<FrameId>,
+    unknown_code: Option<FrameId>,
+    driver_events: Vec<Event>,
+    /// Counters.
+    pub stats: DecodeStats,
+}
+
+struct KnownStack {
+    plain: StackId,
+    frames: Arc<[FrameId]>,
+    backward: Option<StackId>,
+}
+
+struct Code {
+    object: Option<CodeObject>,
+    process: u16,
+}
+
+impl Decoder {
+    /// A decoder for records whose process index points into `processes`.
+    pub fn new(processes: Vec<Traced>) -> Decoder {
+        Decoder {
+            processes,
+            frames: FxHashMap::default(),
+            stacks: FxHashMap::default(),
+            known_stacks: FxHashMap::default(),
+            codes: FxHashMap::default(),
+            lines: FxHashMap::default(),
+            backward_marker: None,
+            unknown_code: None,
+            driver_events: Vec::new(),
+            stats: DecodeStats::default(),
+        }
+    }
+
+    /// Decodes one record; appends what it means.
+    pub fn decode(&mut self, bytes: &[u8], known: &impl KnownCodes, out: &mut Vec<Record>) {
+        let Some(record) = wire::Record::parse(bytes) else {
+            self.stats.undecodable += 1;
+            return;
+        };
+        match record {
+            wire::Record::Tensor(tensor) => self.tensor(&tensor, out),
+            wire::Record::OutOfMemory(oom) => {
+                let event = Event::OutOfMemory(OutOfMemory {
+                    device: DeviceId(oom.device as u16),
+                    requested: oom.requested,
+                    totals: Totals {
+                        allocated: oom.allocated,
+                        reserved: oom.reserved,
+                    },
+                    stack: self.stack(&oom.head, out),
+                });
+                self.push(&oom.head, event, out);
+            }
+            wire::Record::Backward(mark) => {
+                if mark.head.flags & wire::vs_flag_VS_FLAG_NESTED as u16 == 0 {
+                    let event = Event::StepMark(StepMark {
+                        kind: StepMarkKind::Backward,
+                        stack: self.stack(&mark.head, out),
+                    });
+                    self.push(&mark.head, event, out);
+                }
+            }
+            wire::Record::User(mark) => {
+                let event = Event::StepMark(StepMark {
+                    kind: StepMarkKind::User,
+                    stack: StackId::EMPTY,
+                });
+                self.push(&mark.head, event, out);
+            }
+            wire::Record::Driver(call) => self.driver(&call, out),
+            wire::Record::Code(code) => self.code(&code, known),
+            wire::Record::Stack(stack) => self.body(&stack, out),
+        }
+    }
+
+    fn tensor(&mut self, tensor: &wire::vs_tensor, out: &mut Vec<Record>) {
+        let device = DeviceId(tensor.device as u16);
+        let address = Address(tensor.address);
+        let size = tensor.size.unsigned_abs();
+        let totals = Some(Totals {
+            allocated: tensor.allocated,
+            reserved: tensor.reserved,
+        });
+        let event = if tensor.size > 0 {
+            Event::Alloc(Alloc {
+                layer: Layer::Tensor,
+                device,
+                address,
+                size,
+                stack: self.stack(&tensor.head, out),
+                totals,
+            })
+        } else {
+            Event::Free(Free {
+                layer: Layer::Tensor,
+                device: Some(device),
+                address,
+                size: Some(size),
+                totals,
+            })
+        };
+        self.push(&tensor.head, event, out);
+    }
+
+    fn driver(&mut self, call: &wire::vs_driver, out: &mut Vec<Record>) {
+        let stack = self.stack(&call.head, out);
+        let Some(traced) = self.processes.get_mut(usize::from(call.head.process)) else {
+            self.stats.undecodable += 1;
+            return;
+        };
+        let mut events = std::mem::take(&mut self.driver_events);
+        traced.driver.event(call, stack, &mut events);
+        for event in events.drain(..) {
+            self.push(&call.head, event, out);
+        }
+        self.driver_events = events;
+    }
+
+    fn push(&mut self, head: &wire::vs_header, event: Event, out: &mut Vec<Record>) {
+        match self.processes.get(usize::from(head.process)) {
+            Some(traced) => out.push(Record {
+                time: Time(head.time),
+                process: traced.pid,
+                thread: Tid(head.tid),
+                event,
+            }),
+            None => self.stats.undecodable += 1,
+        }
+    }
+
+    /// The stack that a record names. Its body came before it, or was lost and counted.
+    fn stack(&mut self, head: &wire::vs_header, out: &mut Vec<Record>) -> StackId {
+        let backward = head.flags & wire::vs_flag_VS_FLAG_BACKWARD as u16 != 0;
+        let Some(known) = self.known_stacks.get(&head.stack) else {
+            return StackId::EMPTY;
+        };
+        if !backward {
+            return known.plain;
+        }
+        if let Some(id) = known.backward {
+            return id;
+        }
+        let caller = known.frames.clone();
+        let marker = self.backward_marker(head, out);
+        let frames: Arc<[FrameId]> = std::iter::once(marker)
+            .chain(caller.iter().copied())
+            .collect();
+        let id = self.intern_stack(head, frames, out);
+        if let Some(known) = self.known_stacks.get_mut(&head.stack) {
+            known.backward = Some(id);
+        }
+        id
+    }
+
+    fn backward_marker(&mut self, head: &wire::vs_header, out: &mut Vec<Record>) -> FrameId {
+        if let Some(id) = self.backward_marker {
+            return id;
+        }
+        let frame = Frame {
+            kind: FrameKind::Backward,
+            file: "".into(),
+            function: "[backward]".into(),
+            line: 0,
+        };
+        let id = self.intern_frame(head, frame, out);
+        self.backward_marker = Some(id);
+        id
+    }
+
+    fn code(&mut self, code: &wire::Code<'_>, known: &impl KnownCodes) {
+        let object = self
+            .processes
+            .get(usize::from(code.head.process))
+            .and_then(|traced| code_object(traced, code, known));
+        if object.is_none() {
+            self.stats.nameless_codes += 1;
+        }
+        self.codes.insert(
+            code.id,
+            Code {
+                object,
+                process: code.head.process,
+            },
+        );
+    }
+
+    fn body(&mut self, stack: &wire::Stack<'_>, out: &mut Vec<Record>) {
+        let frames: Arc<[FrameId]> = stack
+            .frames()
+            .map(|frame| self.frame(&stack.head, frame, out))
+            .collect();
+        let plain = self.intern_stack(&stack.head, frames.clone(), out);
+        self.known_stacks.insert(
+            stack.head.stack,
+            KnownStack {
+                plain,
+                frames,
+                backward: None,
+            },
+        );
+    }
+
+    fn frame(
+        &mut self,
+        head: &wire::vs_header,
+        frame: wire::vs_frame,
+        out: &mut Vec<Record>,
+    ) -> FrameId {
+        if let Some(id) = self.lines.get(&(frame.code, frame.lasti)) {
+            return *id;
+        }
+        let decoded = self.codes.get(&frame.code).and_then(|code| {
+            let object = code.object.as_ref()?;
+            let python = self
+                .processes
+                .get(usize::from(code.process))?
+                .python
+                .as_ref()?;
+            let offset = byte_offset(python.offsets.instruction_kind, frame.lasti);
+            Some(Frame {
+                kind: FrameKind::Python,
+                file: object.file.as_str().into(),
+                function: object.qualname.as_str().into(),
+                line: object.line(offset).unwrap_or(0),
+            })
+        });
+        let id = match decoded {
+            Some(frame) => self.intern_frame(head, frame, out),
+            None => self.unknown_frame(head, out),
+        };
+        self.lines.insert((frame.code, frame.lasti), id);
+        id
+    }
+
+    fn unknown_frame(&mut self, head: &wire::vs_header, out: &mut Vec<Record>) -> FrameId {
+        if let Some(id) = self.unknown_code {
+            return id;
+        }
+        let frame = Frame {
+            kind: FrameKind::Python,
+            file: "[unknown]".into(),
+            function: "[unreadable code object]".into(),
+            line: 0,
+        };
+        let id = self.intern_frame(head, frame, out);
+        self.unknown_code = Some(id);
+        id
+    }
+
+    fn intern_frame(
+        &mut self,
+        head: &wire::vs_header,
+        frame: Frame,
+        out: &mut Vec<Record>,
+    ) -> FrameId {
+        if let Some(id) = self.frames.get(&frame) {
+            return *id;
+        }
+        let id = FrameId(self.frames.len() as u32);
+        let frame = Arc::new(frame);
+        self.frames.insert(frame.clone(), id);
+        self.push(head, Event::Frame { id, frame }, out);
+        id
+    }
+
+    fn intern_stack(
+        &mut self,
+        head: &wire::vs_header,
+        frames: Arc<[FrameId]>,
+        out: &mut Vec<Record>,
+    ) -> StackId {
+        if frames.is_empty() {
+            return StackId::EMPTY;
+        }
+        if let Some(id) = self.stacks.get(&frames) {
+            return *id;
+        }
+        // StackId::EMPTY is 0.
+        let id = StackId(self.stacks.len() as u32 + 1);
+        self.stacks.insert(frames.clone(), id);
+        self.push(head, Event::Stack { id, frames }, out);
+        id
+    }
+}
+
+/// A code object from its record; from the process where the record could not hold all of it.
+fn code_object(
+    traced: &Traced,
+    code: &wire::Code<'_>,
+    known: &impl KnownCodes,
+) -> Option<CodeObject> {
+    let python = traced.python.as_ref()?;
+    let whole = !code.unreadable
+        && code.file.complete()
+        && code.name.complete()
+        && code.lines.len() == code.lines_bytes;
+    if whole {
+        let first_line = code.first_line.cast_signed();
+        return Some(CodeObject {
+            file: text(&code.file)?,
+            qualname: text(&code.name)?,
+            first_line,
+            line_table: LineTable::new(python.offsets.line_format, first_line, code.lines),
+        });
+    }
+    let object = read_code(
+        &traced.process,
+        python,
+        vramscope_python::Address(code.address),
+    )
+    .ok()?;
+    // An entry goes before its object does: if it is still there now, what was read was it.
+    (known.id(code.address, code.head.process) == Some(code.id)).then_some(object)
+}
+
+fn text(text: &wire::Text<'_>) -> Option<String> {
+    let kind = match text.width {
+        1 => StrKind::One,
+        2 => StrKind::Two,
+        4 => StrKind::Four,
+        _ => return None,
+    };
+    Some(decode_str(kind, text.data))
+}

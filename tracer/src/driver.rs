@@ -1,0 +1,204 @@
+//! The driver layer: calls of libcuda, turned into allocations and frees of device memory.
+//!
+//! Virtual memory needs a book of its own. `cuMemCreate` takes physical memory, and it is given
+//! back when the handle has been released *and* nothing maps it any more, in whichever order
+//! (CUDA driver API, "Virtual Memory Management").
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use vramscope_events::{Address, Alloc, Bytes, DeviceId, Event, Free, Layer, StackId};
+use vramscope_wire as wire;
+
+/// Physical memory behind a handle has no address: its handle stands for one, in a range that no
+/// device address lies in.
+const HANDLE_BIT: u64 = 1 << 63;
+
+/// The driver's state for one process.
+#[derive(Debug, Default)]
+pub struct DriverBook {
+    handles: FxHashMap<u64, Handle>,
+    /// Mapped range -> (its size, its handle).
+    mappings: BTreeMap<u64, (Bytes, u64)>,
+}
+
+#[derive(Debug)]
+struct Handle {
+    mappings: u32,
+    released: bool,
+}
+
+impl DriverBook {
+    /// What a call means; nothing for calls that change no memory.
+    pub fn event(&mut self, call: &wire::vs_driver, stack: StackId, out: &mut Vec<Event>) {
+        let layer = match call.function {
+            wire::vs_driver_function_VS_HOST_ALLOC | wire::vs_driver_function_VS_HOST_FREE => {
+                Layer::Host
+            }
+            _ => Layer::Driver,
+        };
+        let alloc = |address| {
+            Event::Alloc(Alloc {
+                layer,
+                device: DeviceId(u16::try_from(call.device).unwrap_or(0)),
+                address: Address(address),
+                size: call.size,
+                stack,
+                totals: None,
+            })
+        };
+        let free = |address| {
+            Event::Free(Free {
+                layer,
+                device: None,
+                address: Address(address),
+                size: None,
+                totals: None,
+            })
+        };
+        match call.function {
+            wire::vs_driver_function_VS_MEM_FREE
+            | wire::vs_driver_function_VS_FREE_ASYNC
+            | wire::vs_driver_function_VS_HOST_FREE => {
+                if call.address != 0 {
+                    out.push(free(call.address));
+                }
+            }
+            wire::vs_driver_function_VS_VMM_CREATE => {
+                self.handles.insert(
+                    call.address,
+                    Handle {
+                        mappings: 0,
+                        released: false,
+                    },
+                );
+                out.push(alloc(call.address | HANDLE_BIT));
+            }
+            wire::vs_driver_function_VS_VMM_MAP => {
+                if let Some(handle) = self.handles.get_mut(&call.extra) {
+                    handle.mappings += 1;
+                    self.mappings.insert(call.address, (call.size, call.extra));
+                }
+            }
+            wire::vs_driver_function_VS_VMM_RELEASE => {
+                if let Some(handle) = self.handles.get_mut(&call.address) {
+                    handle.released = true;
+                    self.give_back(call.address, &free, out);
+                }
+            }
+            wire::vs_driver_function_VS_VMM_UNMAP => {
+                let end = call.address.saturating_add(call.size);
+                let gone: Vec<_> = self
+                    .mappings
+                    .range(call.address..end)
+                    .map(|(start, (_, handle))| (*start, *handle))
+                    .collect();
+                for (start, handle) in gone {
+                    self.mappings.remove(&start);
+                    if let Some(handle) = self.handles.get_mut(&handle) {
+                        handle.mappings = handle.mappings.saturating_sub(1);
+                    }
+                    self.give_back(handle, &free, out);
+                }
+            }
+            _ => out.push(alloc(call.address)),
+        }
+    }
+
+    fn give_back(&mut self, handle: u64, free: &impl Fn(u64) -> Event, out: &mut Vec<Event>) {
+        let gone = self
+            .handles
+            .get(&handle)
+            .is_some_and(|state| state.released && state.mappings == 0);
+        if gone {
+            self.handles.remove(&handle);
+            out.push(free(handle | HANDLE_BIT));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(function: u32, address: u64, size: u64, extra: u64) -> wire::vs_driver {
+        wire::vs_driver {
+            head: wire::vs_header {
+                kind: wire::vs_kind_VS_DRIVER,
+                process: 0,
+                flags: 0,
+                time: 0,
+                tid: 0,
+                stack: 0,
+            },
+            address,
+            size,
+            extra,
+            function,
+            result: 0,
+            device: 1,
+            pad: 0,
+        }
+    }
+
+    fn run(book: &mut DriverBook, calls: &[wire::vs_driver]) -> Vec<&'static str> {
+        let mut out = Vec::new();
+        for call in calls {
+            book.event(call, StackId(1), &mut out);
+        }
+        out.iter()
+            .map(|event| match event {
+                Event::Alloc(_) => "alloc",
+                Event::Free(_) => "free",
+                _ => "other",
+            })
+            .collect()
+    }
+
+    const CREATE: u32 = wire::vs_driver_function_VS_VMM_CREATE;
+    const RELEASE: u32 = wire::vs_driver_function_VS_VMM_RELEASE;
+    const MAP: u32 = wire::vs_driver_function_VS_VMM_MAP;
+    const UNMAP: u32 = wire::vs_driver_function_VS_VMM_UNMAP;
+
+    #[test]
+    fn physical_memory_goes_with_the_last_of_handle_and_mapping() {
+        let mut book = DriverBook::default();
+        let create_and_map = [call(CREATE, 7, 2 << 20, 0), call(MAP, 0x1000, 2 << 20, 7)];
+        assert_eq!(run(&mut book, &create_and_map), ["alloc"]);
+        assert!(run(&mut book, &[call(RELEASE, 7, 0, 0)]).is_empty());
+        assert_eq!(run(&mut book, &[call(UNMAP, 0x1000, 2 << 20, 0)]), ["free"]);
+
+        assert_eq!(run(&mut book, &create_and_map), ["alloc"]);
+        assert!(run(&mut book, &[call(UNMAP, 0x1000, 2 << 20, 0)]).is_empty());
+        assert_eq!(run(&mut book, &[call(RELEASE, 7, 0, 0)]), ["free"]);
+    }
+
+    #[test]
+    fn one_unmap_may_cover_many_mappings() {
+        let mut book = DriverBook::default();
+        let mut calls = Vec::new();
+        for handle in 0..3 {
+            calls.push(call(CREATE, handle, 4096, 0));
+            calls.push(call(MAP, 0x1000 + handle * 4096, 4096, handle));
+            calls.push(call(RELEASE, handle, 0, 0));
+        }
+        assert_eq!(run(&mut book, &calls), ["alloc"; 3]);
+        assert_eq!(
+            run(&mut book, &[call(UNMAP, 0x1000, 2 * 4096, 0)]),
+            ["free"; 2]
+        );
+        assert_eq!(run(&mut book, &[call(UNMAP, 0x3000, 4096, 0)]), ["free"]);
+    }
+
+    #[test]
+    fn what_was_mapped_before_the_attach_is_ignored() {
+        let mut book = DriverBook::default();
+        let strangers = [
+            call(MAP, 0x1000, 4096, 9),
+            call(UNMAP, 0x1000, 4096, 0),
+            call(RELEASE, 9, 0, 0),
+            call(wire::vs_driver_function_VS_MEM_FREE, 0, 0, 0),
+        ];
+        assert!(run(&mut book, &strangers).is_empty());
+    }
+}

@@ -1,0 +1,26 @@
+//! A running process in, ordered events out.
+//!
+//! [`inspect`] looks at a process and plans; [`Session::attach`] places uprobes on it and starts a
+//! reader that turns the kernel's ring into [`vramscope_events::Record`]s. The process is neither
+//! stopped nor changed: the kernel runs the probes, and takes them off when the session ends, also
+//! when it ends by SIGKILL. Nothing here knows of leaks.
+
+#![deny(unsafe_code)]
+
+pub mod decode;
+mod driver;
+mod error;
+pub mod kernel;
+mod library;
+mod loader;
+mod nvml;
+mod plan;
+pub mod planner;
+mod pod;
+mod python;
+mod session;
+pub mod target;
+
+pub use error::{AttachError, Child};
+pub use plan::{Plan, Probe, StepOn};
+pub use session::{Options, Prospect, Session, inspect, now};

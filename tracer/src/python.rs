@@ -1,0 +1,65 @@
+//! From what is known of an interpreter to what the BPF walk needs.
+
+use vramscope_python::{InstructionKind, Process, Python, ReadError, calibrate_tsd};
+use vramscope_wire::{
+    VS_NONE, vs_instr_kind_VS_INSTR_INDEX, vs_instr_kind_VS_INSTR_POINTER, vs_python,
+};
+
+/// The walk's configuration for one process, and whether it finds thread states the quick way.
+///
+/// # Errors
+/// [`ReadError`] when the process cannot be read.
+pub fn walk_configuration(
+    process: &Process,
+    python: &Python,
+) -> Result<(vs_python, bool), ReadError> {
+    let slot = calibrate_tsd(process, python)?;
+    let offsets = &python.offsets;
+    let or_none = |offset: Option<u32>| offset.unwrap_or(VS_NONE);
+    let configuration = vs_python {
+        runtime: python.runtime.0,
+        code_mask: !u64::from(offsets.frame_code_tag_bits),
+        tss_slot: or_none(slot.map(|slot| slot.offset)),
+        interp_head: offsets.runtime_interpreters,
+        interp_next: offsets.interpreter_next,
+        threads_head: offsets.interpreter_threads,
+        ts_next: offsets.thread_next,
+        ts_thread_id: offsets.thread_pthread,
+        ts_frame: offsets.thread_frame,
+        cframe_frame: or_none(offsets.cframe_frame),
+        frame_code: offsets.frame_code,
+        frame_previous: offsets.frame_previous,
+        frame_instr: offsets.frame_instruction,
+        frame_owner: or_none(offsets.frame_owner),
+        instr_kind: match offsets.instruction_kind {
+            InstructionKind::Pointer => vs_instr_kind_VS_INSTR_POINTER,
+            InstructionKind::Bytes | InstructionKind::Units => vs_instr_kind_VS_INSTR_INDEX,
+        },
+        ts_chunk: or_none(offsets.thread_chunk),
+        ts_top: or_none(offsets.thread_chunk_top),
+        code_size: offsets.code_size.next_multiple_of(8),
+        co_code: offsets.code_instructions.unwrap_or(0),
+        co_first_traceable: offsets.code_first_traceable.unwrap_or(0),
+        co_filename: offsets.code_filename,
+        co_name: offsets.code_qualname,
+        co_linetable: offsets.code_line_table,
+        co_firstlineno: offsets.code_first_line,
+        str_length: offsets.str_length,
+        str_state: offsets.str_state,
+        str_kind_shift: offsets.str_kind_shift,
+        str_ascii: offsets.str_ascii_data,
+        str_compact: offsets.str_compact_data,
+        bytes_size: offsets.bytes_length,
+        bytes_data: offsets.bytes_data,
+        pad: 0,
+    };
+    Ok((configuration, slot.is_some()))
+}
+
+/// What a frame stores as its place in the code, as the byte offset that line tables use.
+pub fn byte_offset(kind: InstructionKind, lasti: u32) -> i32 {
+    match kind {
+        InstructionKind::Units => lasti.cast_signed().saturating_mul(2),
+        InstructionKind::Pointer | InstructionKind::Bytes => lasti.cast_signed(),
+    }
+}

@@ -1,0 +1,130 @@
+//! Who a process is, as a person would name it.
+
+use std::{
+    collections::HashMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use vramscope_events::{Pid, ProcessInfo};
+use vramscope_python::{Mapping, Python};
+
+/// Collects what is worth saying of a process. What cannot be read stays empty.
+pub fn info(pid: u32, mappings: &[Mapping], python: Option<&Python>) -> ProcessInfo {
+    let environment = environment(pid);
+    ProcessInfo {
+        pid: Pid(pid),
+        command: command(pid),
+        python: python.map(|python| python.version.to_string()),
+        torch: torch_version(pid, mappings),
+        rank: environment.get("RANK").and_then(|rank| rank.parse().ok()),
+        directory: fs::read_link(format!("/proc/{pid}/cwd")).ok(),
+        root: other_root(pid),
+    }
+}
+
+/// The command line, arguments separated by spaces; the name where there is none.
+pub fn command(pid: u32) -> String {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<_> = line
+        .split(|byte| *byte == 0)
+        .filter(|word| !word.is_empty())
+        .map(String::from_utf8_lossy)
+        .collect();
+    if !words.is_empty() {
+        return words.join(" ");
+    }
+    fs::read_to_string(format!("/proc/{pid}/comm"))
+        .map_or_else(|_| "?".into(), |name| format!("[{}]", name.trim_end()))
+}
+
+/// The environment that the process was started with.
+pub fn environment(pid: u32) -> HashMap<String, String> {
+    let bytes = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes)
+        .split('\0')
+        .filter_map(|entry| entry.split_once('='))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// All descendants, nearest first.
+pub fn descendants(pid: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    let mut waiting = vec![pid];
+    while let Some(parent) = waiting.pop() {
+        for child in children(parent) {
+            if !found.contains(&child) {
+                found.push(child);
+                waiting.push(child);
+            }
+        }
+    }
+    found
+}
+
+fn children(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return Vec::new();
+    };
+    let mut found: Vec<u32> = tasks
+        .filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok())
+        .flat_map(|list| {
+            list.split_whitespace()
+                .filter_map(|pid| pid.parse().ok())
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// `torch/version.py` beside the libraries says `__version__ = '2.8.0+cu128'`.
+fn torch_version(pid: u32, mappings: &[Mapping]) -> Option<String> {
+    let library = mappings
+        .iter()
+        .find(|mapping| mapping.file_name() == Some("libc10.so"))?
+        .path
+        .as_deref()?;
+    let version = library.parent()?.parent()?.join("version.py");
+    let inside = version.strip_prefix("/").unwrap_or(&version);
+    let text = fs::read_to_string(Path::new(&format!("/proc/{pid}/root")).join(inside)).ok()?;
+    quoted_version(&text)
+}
+
+fn quoted_version(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| line.starts_with("__version__"))?;
+    let quote = line.find(['\'', '"'])?;
+    let rest = &line[quote + 1..];
+    Some(rest[..rest.find(['\'', '"'])?].to_owned())
+}
+
+/// The way to the process's files, where its root directory is not ours.
+fn other_root(pid: u32) -> Option<PathBuf> {
+    use std::os::unix::fs::MetadataExt as _;
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let identity = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let theirs = identity(&root)?;
+    (Some(theirs) != identity(Path::new("/"))).then_some(root)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions() {
+        let text = "from typing import Optional\n__version__ = '2.8.0+cu128'\ndebug = False\n";
+        assert_eq!(quoted_version(text), Some("2.8.0+cu128".into()));
+        assert_eq!(quoted_version("__version__ = 3"), None);
+        assert_eq!(quoted_version(""), None);
+    }
+
+    #[test]
+    fn we_have_a_command_line_and_our_own_root() {
+        let pid = std::process::id();
+        assert!(command(pid).contains("vramscope_tracer"));
+        assert_eq!(other_root(pid), None);
+        assert!(descendants(u32::MAX).is_empty());
+    }
+}

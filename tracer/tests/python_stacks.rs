@@ -1,0 +1,183 @@
+//! Python stacks, as the BPF walk sees them, against what Python itself says: every frame of every
+//! event, for each CPython that is installed.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+use vramscope_events::{Event, Frame, FrameId, StackId};
+use vramscope_tracer::{Options, Session, kernel};
+
+const EVENTS: usize = 20_000;
+const THREADS: usize = 5;
+const VERSIONS: [&str; 6] = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"];
+
+/// (file, line, function), innermost first.
+type Stack = Vec<(String, u32, String)>;
+
+#[test]
+fn python_stacks_are_exact() {
+    if let Some(reason) = why_not() {
+        println!("SKIP: python_stacks_are_exact: {reason}");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let library = build_library(directory.path());
+    let mut skipped = 0;
+    for version in VERSIONS {
+        let interpreters = interpreters(version);
+        if interpreters.is_empty() {
+            println!("SKIP: python_stacks_are_exact: no CPython {version} found");
+            skipped += 1;
+        }
+        for interpreter in interpreters {
+            compare(&interpreter, &library, directory.path());
+        }
+    }
+    println!(
+        "{} versions compared, {skipped} skipped",
+        VERSIONS.len() - skipped
+    );
+    assert!(skipped < VERSIONS.len(), "no CPython at all was found");
+}
+
+fn why_not() -> Option<String> {
+    kernel::checks()
+        .into_iter()
+        .find(|check| check.standing == kernel::Standing::Missing)
+        .map(|check| check.to_string())
+}
+
+fn build_library(directory: &Path) -> PathBuf {
+    let library = directory.join("libc10.so");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_stacks/libc10.c");
+    let status = Command::new("cc")
+        .args(["-O1", "-g", "-shared", "-fPIC", "-pthread", "-o"])
+        .args([&library, &source])
+        .status()
+        .expect("a C compiler");
+    assert!(status.success());
+    library
+}
+
+/// Interpreters of a version: what pyenv has, and what the system has.
+fn interpreters(version: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    if let Some(home) = std::env::var_os("HOME") {
+        let versions = Path::new(&home).join(".pyenv/versions");
+        for entry in std::fs::read_dir(versions).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(&format!("{version}.")) {
+                found.push(entry.path().join(format!("bin/python{version}")));
+            }
+        }
+    }
+    found.push(PathBuf::from(format!("/usr/bin/python{version}")));
+    found.push(PathBuf::from(format!("/usr/local/bin/python{version}")));
+    found.retain(|path| path.exists());
+    found
+}
+
+fn compare(interpreter: &Path, library: &Path, directory: &Path) {
+    let truth_file = directory.join("truth.json");
+    let mut child = Command::new(interpreter)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_stacks/workload.py"))
+        .arg(library)
+        .args([EVENTS.to_string(), THREADS.to_string()])
+        .arg(&truth_file)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut input = child.stdin.take().unwrap();
+    assert_eq!(output.next().unwrap().unwrap(), "ready");
+
+    let mut session = Session::attach(child.id(), &Options::default()).unwrap();
+    for note in &session.notes {
+        println!("note: {note}");
+    }
+    writeln!(input, "go").unwrap();
+    let records = session.records().clone();
+    let collector = std::thread::spawn(move || {
+        let mut seen = Seen::default();
+        for batch in records {
+            for record in batch {
+                seen.take(record.event);
+            }
+        }
+        seen
+    });
+    let done = output.next().unwrap().unwrap();
+    session.detach();
+    let seen = collector.join().unwrap();
+    writeln!(input, "end").unwrap();
+    assert!(child.wait().unwrap().success());
+
+    let truth: HashMap<u64, Stack> =
+        serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();
+    let mut wrong = 0;
+    for (number, expected) in &truth {
+        let got = seen.stacks.get(number);
+        if got != Some(expected) {
+            wrong += 1;
+            if wrong <= 3 {
+                println!("event {number}:\n  got {got:?}\n  expected {expected:?}");
+            }
+        }
+    }
+    println!(
+        "{}: {done}, {} events seen, {wrong} wrong, {} lost, {} different stacks",
+        interpreter.display(),
+        seen.stacks.len(),
+        seen.lost,
+        seen.definitions.len(),
+    );
+    assert_eq!((wrong, seen.lost), (0, 0));
+    assert_eq!(seen.stacks.len(), truth.len());
+    assert!(truth.len() >= EVENTS);
+}
+
+#[derive(Default)]
+struct Seen {
+    frames: HashMap<FrameId, Arc<Frame>>,
+    definitions: HashMap<StackId, Arc<[FrameId]>>,
+    stacks: HashMap<u64, Stack>,
+    lost: u64,
+}
+
+impl Seen {
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Frame { id, frame } => {
+                self.frames.insert(id, frame);
+            }
+            Event::Stack { id, frames } => {
+                self.definitions.insert(id, frames);
+            }
+            Event::Alloc(alloc) => {
+                let stack = self
+                    .definitions
+                    .get(&alloc.stack)
+                    .map(|frames| frames.iter().map(|id| self.frame(*id)).collect())
+                    .unwrap_or_default();
+                self.stacks.insert(alloc.address.0, stack);
+            }
+            Event::Lost { count, .. } => self.lost += count,
+            _ => {}
+        }
+    }
+
+    fn frame(&self, id: FrameId) -> (String, u32, String) {
+        let frame = &self.frames[&id];
+        (
+            frame.file.to_string(),
+            frame.line,
+            frame.function.to_string(),
+        )
+    }
+}

@@ -1,0 +1,287 @@
+//! Bytes from a ring, turned into typed records.
+
+use std::mem::{offset_of, size_of};
+
+use crate::raw::{
+    VS_FILE_BYTES, VS_LINES_BYTES, VS_MAX_FRAMES, VS_NAME_BYTES, vs_code, vs_driver, vs_frame,
+    vs_header, vs_kind_VS_BACKWARD, vs_kind_VS_CODE, vs_kind_VS_DRIVER, vs_kind_VS_OOM,
+    vs_kind_VS_STACK, vs_kind_VS_TENSOR, vs_kind_VS_USER, vs_mark, vs_oom, vs_stack, vs_tensor,
+    vs_text,
+};
+
+// What the producers rely on: no padding that was not written down.
+const _: () = {
+    assert!(size_of::<vs_header>() == 24);
+    assert!(size_of::<vs_tensor>() == 64);
+    assert!(size_of::<vs_oom>() == 56);
+    assert!(size_of::<vs_mark>() == 24);
+    assert!(size_of::<vs_driver>() == 64);
+    assert!(size_of::<vs_frame>() == 8);
+    assert!(size_of::<vs_stack>() == 32 + 8 * VS_MAX_FRAMES as usize);
+    assert!(size_of::<vs_code>() == 64 + (VS_FILE_BYTES + VS_NAME_BYTES + VS_LINES_BYTES) as usize);
+};
+
+/// A record as it lay in the ring.
+#[derive(Debug)]
+pub enum Record<'a> {
+    /// A block was handed out or given back by the framework.
+    Tensor(vs_tensor),
+    /// The framework could not serve a request.
+    OutOfMemory(vs_oom),
+    /// `Engine::execute` was entered.
+    Backward(vs_mark),
+    /// A place that the user named was passed.
+    User(vs_mark),
+    /// A function of libcuda did its work.
+    Driver(vs_driver),
+    /// The body of a new stack.
+    Stack(Stack<'a>),
+    /// A new code object.
+    Code(Code<'a>),
+}
+
+/// The body of a stack, innermost frame first.
+#[derive(Debug)]
+pub struct Stack<'a> {
+    /// `head.stack` is its id.
+    pub head: vs_header,
+    frames: &'a [u8],
+}
+
+impl Stack<'_> {
+    /// Its frames.
+    pub fn frames(&self) -> impl Iterator<Item = vs_frame> {
+        self.frames
+            .chunks_exact(size_of::<vs_frame>())
+            .map(|bytes| vs_frame {
+                code: u32_at(bytes, 0),
+                lasti: u32_at(bytes, 4),
+            })
+    }
+}
+
+/// A string object's first bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Text<'a> {
+    /// Bytes a character: 1, 2 or 4.
+    pub width: u32,
+    /// How many bytes it has in the process; more than `data` when it was cut.
+    pub bytes: usize,
+    /// What was copied.
+    pub data: &'a [u8],
+}
+
+impl Text<'_> {
+    /// Whether all of it was copied.
+    pub fn complete(&self) -> bool {
+        self.data.len() == self.bytes
+    }
+}
+
+/// A code object's identity and contents.
+#[derive(Debug)]
+pub struct Code<'a> {
+    /// Who saw it.
+    pub head: vs_header,
+    /// Where it lies in the process.
+    pub address: u64,
+    /// The id that frames use for it.
+    pub id: u32,
+    /// `co_firstlineno`.
+    pub first_line: u32,
+    /// `co_filename`.
+    pub file: Text<'a>,
+    /// `co_qualname`, before 3.11 `co_name`.
+    pub name: Text<'a>,
+    /// The line table's first bytes.
+    pub lines: &'a [u8],
+    /// How many bytes the line table has in the process.
+    pub lines_bytes: usize,
+    /// Whether some part of it could not be read when it was seen.
+    pub unreadable: bool,
+}
+
+impl<'a> Record<'a> {
+    /// Decodes one record. `None` if it is too short for its kind or of no known kind.
+    pub fn parse(bytes: &'a [u8]) -> Option<Record<'a>> {
+        let head = header(bytes)?;
+        let fits = |size: usize| (bytes.len() >= size).then_some(());
+        #[allow(non_upper_case_globals)]
+        match head.kind {
+            vs_kind_VS_TENSOR => {
+                fits(size_of::<vs_tensor>())?;
+                Some(Record::Tensor(vs_tensor {
+                    head,
+                    address: u64_at(bytes, offset_of!(vs_tensor, address)),
+                    size: u64_at(bytes, offset_of!(vs_tensor, size)) as i64,
+                    allocated: u64_at(bytes, offset_of!(vs_tensor, allocated)),
+                    reserved: u64_at(bytes, offset_of!(vs_tensor, reserved)),
+                    device: u32_at(bytes, offset_of!(vs_tensor, device)),
+                    pad: 0,
+                }))
+            }
+            vs_kind_VS_OOM => {
+                fits(size_of::<vs_oom>())?;
+                Some(Record::OutOfMemory(vs_oom {
+                    head,
+                    requested: u64_at(bytes, offset_of!(vs_oom, requested)),
+                    allocated: u64_at(bytes, offset_of!(vs_oom, allocated)),
+                    reserved: u64_at(bytes, offset_of!(vs_oom, reserved)),
+                    device: u32_at(bytes, offset_of!(vs_oom, device)),
+                    pad: 0,
+                }))
+            }
+            vs_kind_VS_BACKWARD => Some(Record::Backward(vs_mark { head })),
+            vs_kind_VS_USER => Some(Record::User(vs_mark { head })),
+            vs_kind_VS_DRIVER => {
+                fits(size_of::<vs_driver>())?;
+                Some(Record::Driver(vs_driver {
+                    head,
+                    address: u64_at(bytes, offset_of!(vs_driver, address)),
+                    size: u64_at(bytes, offset_of!(vs_driver, size)),
+                    extra: u64_at(bytes, offset_of!(vs_driver, extra)),
+                    function: u32_at(bytes, offset_of!(vs_driver, function)),
+                    result: u32_at(bytes, offset_of!(vs_driver, result)) as i32,
+                    device: u32_at(bytes, offset_of!(vs_driver, device)) as i32,
+                    pad: 0,
+                }))
+            }
+            vs_kind_VS_STACK => stack(head, bytes).map(Record::Stack),
+            vs_kind_VS_CODE => code(head, bytes).map(Record::Code),
+            _ => None,
+        }
+    }
+}
+
+fn header(bytes: &[u8]) -> Option<vs_header> {
+    (bytes.len() >= size_of::<vs_header>()).then(|| vs_header {
+        kind: u32_at(bytes, offset_of!(vs_header, kind)),
+        process: u16_at(bytes, offset_of!(vs_header, process)),
+        flags: u16_at(bytes, offset_of!(vs_header, flags)),
+        time: u64_at(bytes, offset_of!(vs_header, time)),
+        tid: u32_at(bytes, offset_of!(vs_header, tid)),
+        stack: u32_at(bytes, offset_of!(vs_header, stack)),
+    })
+}
+
+fn stack(head: vs_header, bytes: &[u8]) -> Option<Stack<'_>> {
+    let start = offset_of!(vs_stack, frames);
+    if bytes.len() < start {
+        return None;
+    }
+    let count = u32_at(bytes, offset_of!(vs_stack, count)) as usize;
+    if count > VS_MAX_FRAMES as usize {
+        return None;
+    }
+    let frames = bytes.get(start..start + count * size_of::<vs_frame>())?;
+    Some(Stack { head, frames })
+}
+
+fn code(head: vs_header, bytes: &[u8]) -> Option<Code<'_>> {
+    let start = offset_of!(vs_code, lines);
+    if bytes.len() < start {
+        return None;
+    }
+    let text = |at: usize, data: usize, room: u32| {
+        let size = u32_at(bytes, at + offset_of!(vs_text, bytes)) as usize;
+        Text {
+            width: u32_at(bytes, at + offset_of!(vs_text, width)),
+            bytes: size,
+            data: &bytes[data..data + size.min(room as usize)],
+        }
+    };
+    let lines_bytes = u32_at(bytes, offset_of!(vs_code, lines_bytes)) as usize;
+    let copied = lines_bytes.min(VS_LINES_BYTES as usize);
+    Some(Code {
+        head,
+        address: u64_at(bytes, offset_of!(vs_code, address)),
+        id: u32_at(bytes, offset_of!(vs_code, id)),
+        first_line: u32_at(bytes, offset_of!(vs_code, first_line)),
+        file: text(
+            offset_of!(vs_code, file),
+            offset_of!(vs_code, file_data),
+            VS_FILE_BYTES,
+        ),
+        name: text(
+            offset_of!(vs_code, name),
+            offset_of!(vs_code, name_data),
+            VS_NAME_BYTES,
+        ),
+        lines: bytes.get(start..start + copied)?,
+        lines_bytes,
+        unreadable: u32_at(bytes, offset_of!(vs_code, unreadable)) != 0,
+    })
+}
+
+// The callers have checked that `at` and the bytes behind it lie within `bytes`.
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(kind: u32) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(kind.to_le_bytes());
+        bytes.extend(3u16.to_le_bytes());
+        bytes.extend(1u16.to_le_bytes());
+        bytes.extend(99u64.to_le_bytes());
+        bytes.extend(7u32.to_le_bytes());
+        bytes.extend(5u32.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_free_keeps_its_sign() {
+        let mut bytes = head(vs_kind_VS_TENSOR);
+        for value in [0x7000_0000u64, (-512i64) as u64, 1024, 2048, 1] {
+            bytes.extend(value.to_le_bytes());
+        }
+        let Some(Record::Tensor(tensor)) = Record::parse(&bytes) else {
+            panic!("not a tensor record");
+        };
+        assert_eq!(
+            (tensor.size, tensor.allocated, tensor.device),
+            (-512, 1024, 1)
+        );
+        assert_eq!((tensor.head.process, tensor.head.stack), (3, 5));
+    }
+
+    #[test]
+    fn short_and_unknown_records_are_refused() {
+        for kind in 0..10 {
+            let whole = head(kind);
+            for size in 0..whole.len() {
+                assert!(Record::parse(&whole[..size]).is_none());
+            }
+        }
+        assert!(Record::parse(&head(0)).is_none());
+        assert!(Record::parse(&head(vs_kind_VS_STACK)).is_none());
+    }
+
+    #[test]
+    fn counts_beyond_the_bytes_are_refused() {
+        let mut bytes = head(vs_kind_VS_STACK);
+        bytes.extend(2u32.to_le_bytes());
+        bytes.extend(0u32.to_le_bytes());
+        bytes.extend([0; 8]);
+        assert!(Record::parse(&bytes).is_none(), "one frame, two announced");
+        bytes.extend([0; 8]);
+        assert!(matches!(
+            Record::parse(&bytes),
+            Some(Record::Stack(stack)) if stack.frames().count() == 2
+        ));
+        bytes[24..28].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(Record::parse(&bytes).is_none());
+    }
+}
