@@ -18,6 +18,9 @@ pub type Path = u64;
 
 /// How far unfolding goes by itself where there is no choice.
 const MAX_CHAIN: usize = 64;
+/// Sites are numbered by first appearance; beyond this number the tree is built for every view.
+const MAX_NUMBER: usize = 1 << 24;
+const NONE: u32 = u32::MAX;
 /// How many rows "unfold everything" may add.
 const MAX_UNFOLDED: usize = 2000;
 
@@ -81,7 +84,7 @@ pub struct Tree {
     /// The edition of the table that the nodes were made from; `None`: make them anew.
     edition: Option<u64>,
     /// The slot of each site, by its number: slots outlive views, indices do not.
-    slot_of_site: FxHashMap<u32, u32>,
+    slot_of_site: Vec<u32>,
     /// The index in `sites` of each slot.
     indices: Vec<u32>,
     weights: Vec<Weight>,
@@ -158,8 +161,16 @@ impl Tree {
         self.weights.clear();
         self.indices.clear();
         for (index, site) in table.kept() {
-            let slot = self.indices.len() as u32;
-            self.slot_of_site.insert(site.id.0, slot);
+            let (slot, number) = (self.indices.len() as u32, site.id.0 as usize);
+            if number >= MAX_NUMBER {
+                // Without a slot it cannot be summed again.
+                self.edition = None;
+            } else {
+                if self.slot_of_site.len() <= number {
+                    self.slot_of_site.resize(number + 1, NONE);
+                }
+                self.slot_of_site[number] = slot;
+            }
             self.indices.push(index);
             self.weights.push(Weight::of(site));
         }
@@ -174,7 +185,8 @@ impl Tree {
 
     fn sum_again(&mut self, table: &Table) {
         for (index, site) in table.kept() {
-            if let Some(&slot) = self.slot_of_site.get(&site.id.0) {
+            let slot = self.slot_of_site.get(site.id.0 as usize).copied();
+            if let Some(slot) = slot.filter(|&slot| slot != NONE) {
                 self.indices[slot as usize] = index;
                 self.weights[slot as usize] = Weight::of(site);
             }
