@@ -78,6 +78,21 @@ fn a_panic_gives_the_terminal_back() {
     assert!(screen.contains("the demo was asked to panic"), "{screen}");
 }
 
+/// The message is on the shell's screen, the live view goes on.
+#[test]
+fn a_panic_elsewhere_is_survived() {
+    let mut demo = Session::start(&["leak", "--thread-panics"], &[]);
+    demo.wait("the live view", |screen| {
+        screen.alternate_screen() && screen.contents().contains("train.py:27")
+    });
+    demo.keys("3");
+    demo.wait_for("live tensors");
+    demo.keys("q");
+    demo.wait_for("the live view ended: Left");
+    demo.wait_for("a thread of the demo was asked to panic");
+    demo.assert_restored(Some(0));
+}
+
 #[test]
 fn signals_end_it_in_order() {
     for (signal, number) in [("TERM", 15), ("INT", 2), ("HUP", 1), ("QUIT", 3)] {

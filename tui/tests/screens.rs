@@ -93,6 +93,20 @@ fn other_states() {
     }
 }
 
+/// Rank 2 leaks while the user looks at rank 0: the screen says so.
+#[test]
+fn other_ranks_are_not_forgotten() {
+    let healthy = "5j<enter>";
+    let wide = text(&screen(fixture::four_ranks(), healthy, (120, 40), COLOUR));
+    assert!(
+        wide.contains("1 of 4 devices need a look: press 5"),
+        "{wide}"
+    );
+    let narrow = text(&screen(fixture::four_ranks(), healthy, (80, 24), COLOUR));
+    assert!(narrow.contains("HEALTHY"), "{narrow}");
+    assert!(narrow.contains("5 processes !"), "{narrow}");
+}
+
 /// Before anything has come every view says what it waits for.
 #[test]
 fn empty_views_say_what_they_wait_for() {

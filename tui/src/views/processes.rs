@@ -104,7 +104,7 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             app,
             buffer,
             inner,
-            &[waiting, "child processes appear by themselves"],
+            &[waiting, "each process that is watched has a line here"],
         );
         return;
     }
