@@ -27,8 +27,8 @@ fn press(live: &mut LiveView, code: KeyCode) {
 }
 
 /// Two views between which every number moves.
-fn views() -> [Arc<View>; 2] {
-    let first = fixture::many(SITES);
+fn views(sites: usize) -> [Arc<View>; 2] {
+    let first = fixture::many(sites);
     let mut second = first.clone();
     second.now.0 += 1_000_000_000;
     let device = &mut second.processes[0].devices[0];
@@ -48,7 +48,7 @@ fn frame(terminal: &mut Terminal<CrosstermBackend<Sink>>, live: &LiveView) {
 }
 
 fn drawing(criterion: &mut Criterion) {
-    let views = views();
+    let views = views(SITES);
     // What is being looked at, by the keys that lead there.
     for (name, keys) in [
         ("sites by line", ""),
@@ -106,9 +106,38 @@ fn drawing(criterion: &mut Criterion) {
     }
 }
 
+/// A target that makes a new site with every allocation: a new view costs what it costs (it is then
+/// taken in more rarely), a frame must cost what it always does.
+fn a_million(criterion: &mut Criterion) {
+    let views = views(1_000_000);
+    let mut live = LiveView::new(
+        Theme::default(),
+        Source::Process(Pid(4121)),
+        SIZE,
+        Arc::clone(&views[0]),
+    );
+    let mut terminal = terminal();
+    let mut group = criterion.benchmark_group("1,000,000 sites by line");
+    group.sample_size(10);
+    group.bench_function("frame", |bencher| {
+        bencher.iter(|| {
+            press(&mut live, KeyCode::Down);
+            frame(&mut terminal, &live);
+        });
+    });
+    let mut next = 0;
+    group.bench_function("new view", |bencher| {
+        bencher.iter(|| {
+            next = 1 - next;
+            live.show(Arc::clone(&views[next]));
+        });
+    });
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20);
-    targets = drawing
+    targets = drawing, a_million
 }
 criterion_main!(benches);

@@ -1,6 +1,6 @@
 //! The live view on fixed views, for looking at it and for the tests through a real terminal.
 //!
-//! `demo [STORY] [--panic] [--ends] [--directory DIR]`: STORY is a fixture (`leak`, `healthy`,
+//! `demo [STORY] [--panic] [--thread-panics] [--ends] [--lingers] [--recording] [--directory DIR]`: STORY is a fixture (`leak`, `healthy`,
 //! `growing`, `no_verdict_yet`, `nothing_yet`, `lost_events`, `four_ranks`, `hostile`) or
 //! `many=N`. Prints how it ended.
 
@@ -14,6 +14,7 @@ struct Demo {
     view: Arc<View>,
     ended: Option<String>,
     panics_after: Option<u32>,
+    thread_panics: bool,
     span: Option<(Time, Time)>,
 }
 
@@ -23,6 +24,12 @@ impl Feed for Demo {
             *left = left
                 .checked_sub(1)
                 .unwrap_or_else(|| panic!("the demo was asked to panic"));
+        }
+        if self.thread_panics {
+            self.thread_panics = false;
+            let thread = std::thread::spawn(|| panic!("a thread of the demo was asked to panic"));
+            // It has: that is what is wanted.
+            let _ = thread.join();
         }
         Arc::clone(&self.view)
     }
@@ -47,14 +54,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         view: Arc::new(fixture::leak()),
         ended: None,
         panics_after: None,
+        thread_panics: false,
         span: None,
     };
     let mut options = Options::from_environment(Source::Process(Pid(4121)));
+    let mut lingers = false;
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--panic" => demo.panics_after = Some(3),
+            "--thread-panics" => demo.thread_panics = true,
             "--ends" => demo.ended = Some("process exited".into()),
+            "--lingers" => lingers = true,
             "--recording" => {
                 demo.span = Some((demo.view.started, demo.view.now));
                 options.source = Source::File("run.vrs".into());
@@ -68,6 +79,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let exit = vramscope_tui::run(&mut demo, options)?;
     println!("the live view ended: {exit:?}");
+    while lingers {
+        std::thread::park();
+    }
     Ok(())
 }
 

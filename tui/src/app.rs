@@ -239,7 +239,8 @@ impl App {
     /// Who gets which lines.
     pub fn areas(&self) -> Areas {
         let screen = Rect::new(0, 0, self.size.0, self.size.1);
-        let strip = layout::wants_strip(self.screen, self.site.is_some());
+        let covered = self.site.is_some() || self.help;
+        let strip = layout::wants_strip(self.screen, covered);
         let verdict = views::header::verdict_lines(self, usize::from(self.size.0)).len();
         layout::areas(screen, strip, verdict as u16)
     }
@@ -362,7 +363,7 @@ impl App {
         let selected = self.selected_row();
         let rows = self.table.len();
         self.first = layout::first_row(self.first, selected, rows, self.table_height());
-        let tree_rows = self.tree.rows().len();
+        let tree_rows = self.tree.len();
         let tree_selected = self.tree.selected();
         self.tree_first = layout::first_row(
             self.tree_first,

@@ -186,7 +186,7 @@ pub fn mark_symbol(kind: MarkKind, theme: Theme) -> (&'static str, Role) {
     let ascii = theme.charset == Charset::Ascii;
     match kind {
         MarkKind::OutOfMemory => (if ascii { "X" } else { "✖" }, Role::Alarm),
-        MarkKind::CacheEmptied => (if ascii { "o" } else { "○" }, Role::Key),
+        MarkKind::CacheEmptied => (if ascii { "o" } else { "○" }, Role::Strong),
         MarkKind::Lost => ("!", Role::Warn),
         MarkKind::GrowthBegan => (if ascii { "^" } else { "▲" }, Role::Alarm),
     }
@@ -288,6 +288,7 @@ mod tests {
         let theme = Theme {
             palette: Palette::Mono,
             charset: Charset::Ascii,
+            ..Theme::default()
         };
         let area = Rect::new(0, 0, 2, 4);
         let mut buffer = Buffer::empty(area);

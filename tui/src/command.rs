@@ -21,13 +21,13 @@ pub fn equivalent(app: &App, columns: usize) -> String {
         return site(&report, open.site.own_frame(), columns);
     }
     match (app.screen, &app.source) {
-        (Screen::Sites, _) => format!("{report} --by {by} --top {}", top(app)),
+        (Screen::Sites, _) => format!("{report} --group {by} --top {}", top(app)),
         (Screen::Tree, _) => format!("vramscope flamegraph {subject}"),
-        (Screen::Memory, _) => format!("{report} --json | jq '.devices[].buckets'"),
+        (Screen::Memory, _) => format!("{report} --format json | jq '.devices[].buckets'"),
         (Screen::Timeline, Source::Process(_)) => format!("vramscope attach {subject} --headless"),
-        (Screen::Timeline, Source::File(_)) => format!("vramscope export {subject} --to csv"),
+        (Screen::Timeline, Source::File(_)) => format!("{report} --format json"),
         (Screen::Processes, _) => report,
-        (Screen::Log, _) => format!("{report} --json | jq '.log, .probes'"),
+        (Screen::Log, _) => format!("{report} --format json | jq '.log, .probes'"),
     }
 }
 
@@ -40,15 +40,18 @@ fn site(report: &str, frame: Option<&FrameView>, columns: usize) -> String {
         clear.then_some((file, frame.line))
     });
     let Some((file, line)) = place else {
-        return format!("{report} --by stack");
+        return format!("{report} --group stack");
     };
-    let filter = format!("{report} --json | jq '.devices[].sites[] | select(.line == {line}");
-    let exact = format!("{filter} and (.file | endswith(\"{file}\")))'");
-    if exact.len() <= columns {
-        exact
-    } else {
-        format!("{filter})'")
-    }
+    let json = format!("{report} --format json");
+    let filter = format!("{json} | jq '.devices[].sites[]|select(.line=={line}");
+    let commands = [
+        format!("{filter} and (.file|endswith(\"{file}\")))'"),
+        format!("{filter})'"),
+        json,
+    ];
+    // A command that is cut is none.
+    let fits = |command: &String| command.len() <= columns;
+    commands.into_iter().find(fits).unwrap_or_default()
 }
 
 /// The process or file as a shell reads it; safe to print.
@@ -71,7 +74,7 @@ fn quoted(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A grouping as `--by` names it.
+/// A grouping as `--group` names it.
 pub fn grouping_name(grouping: Grouping) -> &'static str {
     match grouping {
         Grouping::Stack => "stack",

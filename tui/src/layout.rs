@@ -77,9 +77,10 @@ pub fn areas(screen: Rect, strip: bool, verdict: u16) -> Areas {
     }
 }
 
-/// Whether a view wants the curves in small: those that do not draw them in large.
-pub fn wants_strip(screen: Screen, site: bool) -> bool {
-    !site && matches!(screen, Screen::Sites | Screen::Tree | Screen::Log)
+/// Whether a view wants the curves in small: those that do not draw them in large, unless they are
+/// covered by a site or the help.
+pub fn wants_strip(screen: Screen, covered: bool) -> bool {
+    !covered && matches!(screen, Screen::Sites | Screen::Tree | Screen::Log)
 }
 
 /// The first row to show so that `selected` is seen, the last screenful being full.

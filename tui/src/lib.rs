@@ -47,4 +47,4 @@ pub use keys::markdown as keys_markdown;
 pub use live::LiveView;
 pub use run::{Exit, Options, run, run_on};
 pub use text::Charset;
-pub use theme::{Palette, Theme};
+pub use theme::{Depth, Palette, Theme};

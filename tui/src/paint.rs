@@ -137,33 +137,46 @@ impl<'a> Pen<'a> {
         self.to(from, columns)
     }
 
-    /// A curve in `columns`, from 0 or, where it never comes near, from its lowest value.
-    pub fn sparkline(&mut self, values: &[u64], columns: usize, role: Role) -> &mut Self {
+    /// A curve in `columns`, from 0 or, where it never comes near, from its lowest value. What
+    /// changes by less than one part in `noise` is drawn flat.
+    pub fn sparkline(
+        &mut self,
+        values: &[u64],
+        columns: usize,
+        noise: u64,
+        role: Role,
+    ) -> &mut Self {
         let from = self.x;
         let columns = columns.min(self.room());
         if !values.is_empty() && columns > 0 {
             let shown: Vec<u64> = resample(values, columns);
             let low = shown.iter().copied().min().unwrap_or(0);
             let high = shown.iter().copied().max().unwrap_or(0);
-            let base = if low > high / 2 && low < high { low } else { 0 };
+            let flat = high > 0 && high - low <= high / noise;
+            let base = if low > high / 2 { low } else { 0 };
             let line: String = shown
                 .iter()
-                .map(|value| level(value - base, high - base, self.theme.charset))
+                .map(|value| match flat {
+                    true => level(1, 7, self.theme.charset),
+                    false => level(value - base, high - base, self.theme.charset),
+                })
                 .collect();
             self.put(&line, role);
         }
         self.to(from, columns)
     }
 
-    /// Gives the whole line a look, over what is written.
+    /// Gives the whole line a look, over what is written; not to bars, which reversed would be
+    /// holes.
     pub fn look(&mut self, area: Rect, role: Role) {
-        let line = Rect {
-            y: self.y,
-            height: 1,
-            ..area
-        };
-        self.buffer
-            .set_style(line.intersection(self.buffer.area), self.theme.style(role));
+        let style = self.theme.style(role);
+        for x in area.left()..area.right() {
+            if let Some(cell) = self.buffer.cell_mut((x, self.y))
+                && !cell.symbol().starts_with(|char| matches!(char, '▀'..='▟'))
+            {
+                cell.set_style(style);
+            }
+        }
     }
 }
 
@@ -239,12 +252,14 @@ mod tests {
         assert_eq!(resample(&[], 3), Vec::<u64>::new());
         let line = |values: &[u64]| {
             draw(Charset::Unicode, 3, |pen| {
-                pen.sparkline(values, 3, Role::Text);
+                pen.sparkline(values, 3, 1000, Role::Text);
             })
         };
         assert_eq!(line(&[0, 1, 2]), "▁▅█");
-        assert_eq!(line(&[1000, 1001, 1002]), "▁▅█");
-        assert_eq!(line(&[7, 7, 7]), "███");
+        assert_eq!(line(&[1000, 1005, 1010]), "▁▅█");
+        assert_eq!(line(&[1000, 1000, 1001]), "▂▂▂", "noise");
+        assert_eq!(line(&[7, 7, 7]), "▂▂▂");
+        assert_eq!(line(&[0, 0, 0]), "▁▁▁");
     }
 
     #[test]

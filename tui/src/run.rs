@@ -1,6 +1,7 @@
 //! The loop: wait for a key or the next view, take it in, draw if anything changed.
 
 use std::{
+    io::BufWriter,
     path::PathBuf,
     sync::Arc,
     time::{Duration, Instant},
@@ -9,6 +10,7 @@ use std::{
 use ratatui::{
     Terminal,
     backend::{Backend, CrosstermBackend},
+    layout::Rect,
 };
 use vramscope_collector::view::View;
 
@@ -20,7 +22,7 @@ use crate::{
     input::{self, Input, Inputs, TerminalInputs},
     terminal::Guard,
     text::Charset,
-    theme::{Palette, Theme},
+    theme::{Depth, Palette, Theme},
     update::{Effect, Message, update},
     views,
 };
@@ -54,6 +56,7 @@ impl Options {
             source,
             theme: Theme {
                 palette: Palette::detect(env),
+                depth: Depth::detect(env),
                 charset: Charset::detect(env),
             },
             output_directory: PathBuf::from("."),
@@ -82,7 +85,9 @@ pub enum Exit {
 pub fn run(feed: &mut dyn Feed, options: Options) -> Result<Exit, TuiError> {
     let guard = Guard::take().map_err(TuiError::Terminal)?;
     let inputs = TerminalInputs::new(options.default_signals_after).map_err(TuiError::Input)?;
-    let backend = CrosstermBackend::new(std::io::stdout());
+    // One write a picture: standard output by itself would tear it into lines.
+    let output = BufWriter::with_capacity(1 << 16, std::io::stdout());
+    let backend = CrosstermBackend::new(output);
     let mut terminal = Terminal::new(backend).map_err(TuiError::Terminal)?;
     let mut session = Session {
         inputs: Box::new(inputs),
@@ -214,7 +219,11 @@ impl Session {
         if let Some(guard) = &self.guard {
             guard.take_again().map_err(TuiError::Draw)?;
         }
-        terminal.clear().map_err(gone)
+        // Not `Terminal::clear`: it asks the terminal for the cursor's place, and the answer would
+        // be read as keys.
+        let (columns, lines) = size(terminal)?;
+        let all = Rect::new(0, 0, columns, lines);
+        terminal.resize(all).map_err(gone)
     }
 }
 
@@ -255,10 +264,14 @@ impl Schedule {
             new = true;
         }
         let end = Instant::now();
-        let cost = end.duration_since(start);
-        self.next = end + (cost * REST).max(VIEW_EVERY);
+        self.next = end + pause_after(end.duration_since(start));
         new
     }
+}
+
+/// How long to wait after a view that took `cost` to take in.
+fn pause_after(cost: Duration) -> Duration {
+    cost.saturating_mul(REST).max(VIEW_EVERY)
 }
 
 fn draw<B: Backend>(terminal: &mut Terminal<B>, app: &App) -> Result<(), TuiError> {
@@ -276,4 +289,19 @@ fn size<B: Backend>(terminal: &Terminal<B>) -> Result<(u16, u16), TuiError> {
 fn gone(error: impl std::error::Error) -> TuiError {
     // Backends need not have errors that travel; their words do.
     TuiError::Draw(std::io::Error::other(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn taking_views_in_is_a_fiftieth_of_the_time_at_most() {
+        assert_eq!(pause_after(Duration::ZERO), VIEW_EVERY);
+        assert_eq!(pause_after(Duration::from_millis(1)), VIEW_EVERY);
+        assert_eq!(
+            pause_after(Duration::from_millis(400)),
+            Duration::from_secs(20)
+        );
+    }
 }

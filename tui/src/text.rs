@@ -36,10 +36,11 @@ impl Charset {
 pub fn gate(buffer: &mut Buffer, charset: Charset) {
     for cell in &mut buffer.content {
         let symbol = cell.symbol();
-        if let [byte] = symbol.as_bytes()
-            && (b' '..=b'~').contains(byte)
-        {
-            continue;
+        match (symbol.as_bytes(), charset) {
+            ([b' '..=b'~'], _) => continue,
+            // Box drawing, blocks and shapes: most of what is drawn and not ASCII.
+            ([0xe2, 0x94..=0x97, _], Charset::Unicode) => continue,
+            _ => {}
         }
         match charset {
             Charset::Ascii => {

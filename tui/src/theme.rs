@@ -1,5 +1,5 @@
-//! Roles and their looks. Only the 16 colours that every terminal lets its user choose, so dark
-//! and light come from the terminal; nothing is told by colour alone.
+//! Roles and their looks. Words keep to the 16 colours that every terminal lets its user choose;
+//! areas take calmer ones where there are 256. Nothing is told by colour alone.
 
 use ratatui::style::{Color, Modifier, Style};
 
@@ -72,11 +72,32 @@ impl Palette {
     }
 }
 
+/// How many colours the terminal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Depth {
+    /// The 16 that its user chose.
+    Sixteen,
+    /// These and 240 fixed ones.
+    #[default]
+    Many,
+}
+
+impl Depth {
+    /// What the environment says: `COLORTERM` set, or a `TERM` that names 256 colours.
+    pub fn detect(env: impl Fn(&str) -> Option<String>) -> Depth {
+        let many = env("COLORTERM").is_some_and(|value| !value.is_empty())
+            || env("TERM").is_some_and(|term| term.contains("256") || term.contains("direct"));
+        if many { Depth::Many } else { Depth::Sixteen }
+    }
+}
+
 /// How things look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Theme {
     /// Colours.
     pub palette: Palette,
+    /// How many of them.
+    pub depth: Depth,
     /// Characters.
     pub charset: Charset,
 }
@@ -94,7 +115,12 @@ impl Theme {
             }
             Role::Good => plain,
             Role::Quiet => plain.add_modifier(Modifier::DIM),
-            Role::Selected => plain.add_modifier(Modifier::REVERSED),
+            // The colours of what is below would look like patches.
+            Role::Selected => plain
+                .fg(Color::Reset)
+                .bg(Color::Reset)
+                .add_modifier(Modifier::REVERSED)
+                .remove_modifier(Modifier::DIM),
         };
         match self.colour(role) {
             Some(colour) => style.fg(colour),
@@ -104,13 +130,19 @@ impl Theme {
 
     /// The colour of `role`; `None` for the terminal's own.
     pub fn colour(self, role: Role) -> Option<Color> {
+        let many = self.depth == Depth::Many;
         let (dark, light) = match role {
             Role::Text | Role::Strong | Role::Quiet | Role::Title | Role::Selected => return None,
-            Role::Key => (Color::Cyan, Color::Blue),
-            Role::Code => (Color::Cyan, Color::Blue),
+            Role::Key | Role::Code if many => (Color::Indexed(110), Color::Indexed(25)),
+            Role::Key | Role::Code => (Color::Cyan, Color::Blue),
             Role::Alarm => (Color::LightRed, Color::Red),
             Role::Warn => (Color::Yellow, Color::Magenta),
             Role::Good => (Color::Green, Color::Green),
+            // Steel blue, a greyish green, grey, mauve.
+            Role::Stays if many => (Color::Indexed(67), Color::Indexed(67)),
+            Role::Flows if many => (Color::Indexed(109), Color::Indexed(110)),
+            Role::Cached if many => (Color::Indexed(240), Color::Indexed(250)),
+            Role::Outside if many => (Color::Indexed(139), Color::Indexed(139)),
             Role::Stays => (Color::Blue, Color::Blue),
             Role::Flows => (Color::Cyan, Color::Cyan),
             Role::Cached => (Color::DarkGray, Color::Gray),

@@ -18,6 +18,9 @@ pub type Path = u64;
 
 /// How far unfolding goes by itself where there is no choice.
 const MAX_CHAIN: usize = 64;
+/// Sites are numbered by first appearance; beyond this number the tree is built for every view.
+const MAX_NUMBER: usize = 1 << 24;
+const NONE: u32 = u32::MAX;
 /// How many rows "unfold everything" may add.
 const MAX_UNFOLDED: usize = 2000;
 
@@ -71,24 +74,50 @@ pub struct Tree {
     nodes: Vec<Node>,
     roots: Vec<usize>,
     rows: Vec<usize>,
+    whole: f64,
     unfolded: FxHashSet<Path>,
     selected: Option<Path>,
+    selected_row: usize,
     touched: bool,
     sites: Arc<[SiteView]>,
     order: Order,
     /// The edition of the table that the nodes were made from; `None`: make them anew.
     edition: Option<u64>,
     /// The slot of each site, by its number: slots outlive views, indices do not.
-    slot_of_site: FxHashMap<u32, u32>,
+    slot_of_site: Vec<u32>,
     /// The index in `sites` of each slot.
     indices: Vec<u32>,
     weights: Vec<Weight>,
 }
 
 impl Tree {
-    /// The nodes that are shown, from top to bottom.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = &Node> {
-        self.rows.iter().map(|&index| &self.nodes[index])
+    /// How many nodes are shown.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The node that is shown in a row.
+    pub fn row(&self, row: usize) -> Option<&Node> {
+        self.rows.get(row).map(|&index| &self.nodes[index])
+    }
+
+    /// The nodes at the roots.
+    pub fn roots(&self) -> impl Iterator<Item = &Node> {
+        self.roots.iter().map(|&index| &self.nodes[index])
+    }
+
+    /// What all roots weigh together in the present order; nothing that shrinks.
+    pub fn whole(&self) -> f64 {
+        self.whole
+    }
+
+    /// What a node weighs in the present order.
+    pub fn weight(&self, node: &Node) -> f64 {
+        match self.order {
+            Order::Live => node.live_bytes as f64,
+            Order::Survivors => node.live_blocks as f64,
+            _ => node.growth.max(0.0),
+        }
     }
 
     /// Whether `node` is unfolded.
@@ -98,14 +127,19 @@ impl Tree {
 
     /// The row of the selected node.
     pub fn selected(&self) -> usize {
-        let at = |path| self.rows().position(|node| node.path == path);
-        self.selected.and_then(at).unwrap_or(0)
+        self.selected_row
     }
 
     /// Selects a row.
     pub fn select(&mut self, row: usize) {
-        let row = row.min(self.rows.len().saturating_sub(1));
-        self.selected = self.rows.get(row).map(|&index| self.nodes[index].path);
+        self.selected_row = row.min(self.rows.len().saturating_sub(1));
+        self.selected = self.row(self.selected_row).map(|node| node.path);
+    }
+
+    /// Selects a node, which is shown in some row.
+    fn select_node(&mut self, index: usize) {
+        let row = self.rows.iter().position(|&other| other == index);
+        self.select(row.unwrap_or(0));
     }
 
     /// Makes the tree of the table's sites. While the stacks are the same ones only the sums are
@@ -114,26 +148,34 @@ impl Tree {
         self.sites = Arc::clone(table.sites());
         self.order = order;
         if self.edition == Some(table.edition()) {
-            self.sum_again(table.kept());
+            self.sum_again(table);
         } else {
             self.edition = Some(table.edition());
-            self.build(table.kept());
+            self.build(table);
         }
         self.flatten();
     }
 
-    fn build(&mut self, kept: &[u32]) {
-        let sites = Arc::clone(&self.sites);
-        let kept_sites = kept.iter().map(|&index| &sites[index as usize]);
-        self.slot_of_site = kept_sites
-            .clone()
-            .zip(0..)
-            .map(|(site, slot)| (site.id.0, slot))
-            .collect();
-        self.weights = kept_sites.map(Weight::of).collect();
-        self.indices = kept.to_vec();
+    fn build(&mut self, table: &Table) {
+        self.slot_of_site.clear();
+        self.weights.clear();
+        self.indices.clear();
+        for (index, site) in table.kept() {
+            let (slot, number) = (self.indices.len() as u32, site.id.0 as usize);
+            if number >= MAX_NUMBER {
+                // Without a slot it cannot be summed again.
+                self.edition = None;
+            } else {
+                if self.slot_of_site.len() <= number {
+                    self.slot_of_site.resize(number + 1, NONE);
+                }
+                self.slot_of_site[number] = slot;
+            }
+            self.indices.push(index);
+            self.weights.push(Weight::of(site));
+        }
         self.nodes.clear();
-        let all: Vec<u32> = (0..kept.len() as u32).collect();
+        let all: Vec<u32> = (0..self.indices.len() as u32).collect();
         self.roots = self.split(&all, None);
         if !self.touched {
             self.unfolded.clear();
@@ -141,10 +183,10 @@ impl Tree {
         }
     }
 
-    fn sum_again(&mut self, kept: &[u32]) {
-        for &index in kept {
-            let site = &self.sites[index as usize];
-            if let Some(&slot) = self.slot_of_site.get(&site.id.0) {
+    fn sum_again(&mut self, table: &Table) {
+        for (index, site) in table.kept() {
+            let slot = self.slot_of_site.get(site.id.0 as usize).copied();
+            if let Some(slot) = slot.filter(|&slot| slot != NONE) {
                 self.indices[slot as usize] = index;
                 self.weights[slot as usize] = Weight::of(site);
             }
@@ -188,6 +230,7 @@ impl Tree {
     pub fn reset(&mut self) {
         self.unfolded.clear();
         self.selected = None;
+        self.selected_row = 0;
         self.touched = false;
         self.edition = None;
     }
@@ -201,7 +244,7 @@ impl Tree {
         self.touched = true;
         if self.is_unfolded(&self.nodes[index]) {
             if let Some(&child) = self.children(index).first() {
-                self.selected = Some(self.nodes[child].path);
+                self.select_node(child);
             }
             return;
         }
@@ -226,7 +269,7 @@ impl Tree {
             self.unfolded.remove(&self.nodes[index].path);
             self.flatten();
         } else if let Some(parent) = self.nodes[index].parent {
-            self.selected = Some(self.nodes[parent].path);
+            self.select_node(parent);
         }
     }
 
@@ -264,20 +307,13 @@ impl Tree {
         let mut level = self.roots.clone();
         for _ in 0..MAX_CHAIN {
             let Some(&first) = level.first() else { return };
-            let total: f64 = level.iter().map(|&index| self.weight(index)).sum();
-            if total <= 0.0 || self.weight(first) < 0.5 * total {
+            let weight = |&index: &usize| self.weight(&self.nodes[index]);
+            let total: f64 = level.iter().map(weight).sum();
+            if total <= 0.0 || weight(&first) < 0.5 * total {
                 return;
             }
             self.unfolded.insert(self.nodes[first].path);
             level = self.children(first);
-        }
-    }
-
-    fn weight(&self, index: usize) -> f64 {
-        let node = &self.nodes[index];
-        match self.order {
-            Order::Growth => node.growth.max(0.0),
-            _ => node.live_bytes as f64,
         }
     }
 
@@ -348,6 +384,12 @@ impl Tree {
                 waiting.extend(self.children(index).into_iter().rev());
             }
         }
+        self.whole = self.roots().map(|node| self.weight(node)).sum();
+        let selected = self.selected.and_then(|path| {
+            let mut rows = self.rows.iter();
+            rows.position(|&index| self.nodes[index].path == path)
+        });
+        self.selected_row = selected.unwrap_or(0);
     }
 }
 
@@ -393,6 +435,10 @@ mod tests {
         tree
     }
 
+    fn rows(tree: &Tree) -> impl Iterator<Item = &Node> {
+        (0..tree.len()).filter_map(|row| tree.row(row))
+    }
+
     fn live(nodes: impl Iterator<Item = Node>) -> Bytes {
         nodes.map(|node| node.live_bytes).sum()
     }
@@ -402,7 +448,7 @@ mod tests {
         let all = fixture::leak().processes[0].devices[0].live_bytes;
         for bottom_up in [false, true] {
             let tree = tree(bottom_up);
-            let roots = tree.rows().filter(|node| node.depth == 0).cloned();
+            let roots = rows(&tree).filter(|node| node.depth == 0).cloned();
             assert_eq!(live(roots), all);
         }
     }
@@ -412,7 +458,7 @@ mod tests {
         let mut tree = tree(false);
         tree.select(0);
         tree.unfold_all();
-        let rows: Vec<Node> = tree.rows().cloned().collect();
+        let rows: Vec<Node> = rows(&tree).cloned().collect();
         assert!(rows.len() > 5);
         for (index, node) in rows.iter().enumerate() {
             let below = rows[index + 1..]
@@ -427,17 +473,17 @@ mod tests {
     #[test]
     fn folding_goes_back_to_the_roots() {
         let mut tree = tree(false);
-        let roots = tree.rows().filter(|node| node.depth == 0).count();
-        assert!(tree.rows().len() > roots, "the main path is unfolded");
+        let roots = rows(&tree).filter(|node| node.depth == 0).count();
+        assert!(tree.len() > roots, "the main path is unfolded");
         while let Some(row) = unfolded_row(&tree) {
             tree.select(row);
             tree.fold();
         }
-        assert_eq!(tree.rows().len(), roots);
+        assert_eq!(tree.len(), roots);
     }
 
     fn unfolded_row(tree: &Tree) -> Option<usize> {
-        tree.rows().position(|node| tree.is_unfolded(node))
+        rows(tree).position(|node| tree.is_unfolded(node))
     }
 
     #[test]
@@ -446,11 +492,11 @@ mod tests {
         show(&mut table, &mut tree, &fixture::leak());
         tree.select(2);
         tree.unfold();
-        let before: Vec<Path> = tree.rows().map(|node| node.path).collect();
+        let before: Vec<Path> = rows(&tree).map(|node| node.path).collect();
         let selected = tree.selected();
         // The fixture makes other frames with the same content.
         show(&mut table, &mut tree, &fixture::leak());
-        let after: Vec<Path> = tree.rows().map(|node| node.path).collect();
+        let after: Vec<Path> = rows(&tree).map(|node| node.path).collect();
         assert_eq!(before, after);
         assert_eq!(tree.selected(), selected);
     }
@@ -471,11 +517,11 @@ mod tests {
         device.sites = sites.into();
         show(&mut table, &mut tree, &view);
         assert_eq!(table.edition(), edition, "the stacks are the same");
-        let again: Vec<(Path, Bytes)> = tree.rows().map(|n| (n.path, n.live_bytes)).collect();
+        let again: Vec<(Path, Bytes)> = rows(&tree).map(|n| (n.path, n.live_bytes)).collect();
         tree.edition = None;
         tree.touched = true;
         show(&mut table, &mut tree, &view);
-        let anew: Vec<(Path, Bytes)> = tree.rows().map(|n| (n.path, n.live_bytes)).collect();
+        let anew: Vec<(Path, Bytes)> = rows(&tree).map(|n| (n.path, n.live_bytes)).collect();
         assert_eq!(again, anew);
     }
 }

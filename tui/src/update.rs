@@ -265,7 +265,7 @@ fn scroll(app: &mut App, by: isize) {
             app.selected = app.table.row(row).map(|row| row.group);
         }
         (false, Screen::Tree) => {
-            let last = app.tree.rows().len().saturating_sub(1);
+            let last = app.tree.len().saturating_sub(1);
             app.tree.select(moved(app.tree.selected(), by, last));
         }
         (false, Screen::Processes) => {

@@ -12,7 +12,7 @@ use vramscope_collector::{
     view::{LogEntry, LogLevel, ProcessInfo, View},
 };
 use vramscope_events::{Pid, Time};
-use vramscope_tui::{Charset, Palette, Theme};
+use vramscope_tui::{Charset, Depth, Palette, Theme};
 
 const EVERY_VIEW: [&str; 12] = [
     "1",
@@ -34,6 +34,7 @@ fn themes() -> impl Iterator<Item = Theme> {
         .into_iter()
         .map(|charset| Theme {
             palette: Palette::Dark,
+            depth: Depth::Many,
             charset,
         })
 }
@@ -156,18 +157,18 @@ fn the_text_is_still_readable() {
 fn any_size_will_do() {
     let theme = themes().next().expect("there are themes");
     let stories = [
-        fixture::leak,
-        fixture::nothing_yet,
-        fixture::four_ranks,
-        fixture::hostile,
+        fixture::leak(),
+        fixture::nothing_yet(),
+        fixture::four_ranks(),
+        fixture::hostile(),
     ];
     for story in stories {
-        for columns in [0, 1, 2, 3, 7, 12, 24, 40, 61, 110, 300] {
-            for lines in [0, 1, 2, 3, 4, 5, 6, 8, 9, 11, 15, 17, 20, 31, 60] {
+        for columns in [0, 1, 2, 9, 24, 40, 61, 110, 300] {
+            for lines in [0, 1, 2, 3, 4, 6, 9, 15, 20, 31, 60] {
                 for keys in [
                     "", "2", "2b", "3", "4", "5", "6", "<enter>", "?", "m", "/x(",
                 ] {
-                    let buffer = screen(story(), keys, (columns, lines), theme);
+                    let buffer = screen(story.clone(), keys, (columns, lines), theme);
                     assert_harmless(&buffer, theme.charset);
                 }
             }

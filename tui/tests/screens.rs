@@ -4,20 +4,23 @@ mod common;
 
 use common::{screen, text, with_looks};
 use vramscope_collector::{fixture, view::View};
-use vramscope_tui::{Charset, Palette, Theme};
+use vramscope_tui::{Charset, Depth, Palette, Theme};
 
 const SIZES: [(u16, u16); 3] = [(120, 40), (80, 24), (40, 10)];
 
 const COLOUR: Theme = Theme {
     palette: Palette::Dark,
+    depth: Depth::Many,
     charset: Charset::Unicode,
 };
 const MONO: Theme = Theme {
     palette: Palette::Mono,
+    depth: Depth::Many,
     charset: Charset::Unicode,
 };
 const PLAIN: Theme = Theme {
     palette: Palette::Mono,
+    depth: Depth::Sixteen,
     charset: Charset::Ascii,
 };
 
@@ -75,7 +78,8 @@ fn help() {
 /// States other than a leak, as text.
 #[test]
 fn other_states() {
-    let stories: [(&str, fn() -> View); 6] = [
+    type Story = (&'static str, fn() -> View);
+    let stories: [Story; 6] = [
         ("healthy", fixture::healthy),
         ("growing", fixture::growing),
         ("no_verdict_yet", fixture::no_verdict_yet),
@@ -87,6 +91,20 @@ fn other_states() {
         let picture = text(&screen(view(), "", (80, 24), COLOUR));
         insta::assert_snapshot!(format!("state_{name}"), picture);
     }
+}
+
+/// Rank 2 leaks while the user looks at rank 0: the screen says so.
+#[test]
+fn other_ranks_are_not_forgotten() {
+    let healthy = "5j<enter>";
+    let wide = text(&screen(fixture::four_ranks(), healthy, (120, 40), COLOUR));
+    assert!(
+        wide.contains("1 of 4 devices need a look: press 5"),
+        "{wide}"
+    );
+    let narrow = text(&screen(fixture::four_ranks(), healthy, (80, 24), COLOUR));
+    assert!(narrow.contains("HEALTHY"), "{narrow}");
+    assert!(narrow.contains("5 processes !"), "{narrow}");
 }
 
 /// Before anything has come every view says what it waits for.
@@ -145,11 +163,19 @@ fn seven_bits_and_no_colour() {
 }
 
 #[test]
-fn light_ground() {
+fn light_ground_and_sixteen_colours() {
     let light = Theme {
         palette: Palette::Light,
         ..COLOUR
     };
-    let picture = with_looks(&screen(fixture::leak(), "", (80, 24), light));
-    insta::assert_snapshot!("light_sites", picture);
+    let sixteen = Theme {
+        depth: Depth::Sixteen,
+        ..COLOUR
+    };
+    for (name, theme) in [("light", light), ("sixteen", sixteen)] {
+        for (view, keys) in [("sites", ""), ("timeline", "4")] {
+            let picture = with_looks(&screen(fixture::leak(), keys, (80, 24), theme));
+            insta::assert_snapshot!(format!("{name}_{view}"), picture);
+        }
+    }
 }

@@ -204,6 +204,7 @@ impl Table {
     }
 
     /// The rows, in order.
+    #[cfg(test)]
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         self.order.iter().map(|&index| &self.rows[index as usize])
     }
@@ -238,9 +239,11 @@ impl Table {
             .map(|&index| &self.sites[index as usize])
     }
 
-    /// Indices of the sites that pass the filter.
-    pub fn kept(&self) -> &[u32] {
-        &self.members
+    /// The sites that pass the filter with their indices, in the order of the view.
+    pub fn kept(&self) -> impl Iterator<Item = (u32, &SiteView)> {
+        let all = self.sites.iter().zip(&self.site_groups).zip(0..);
+        all.filter(|((_, group), _)| **group != NONE)
+            .map(|((site, _), index)| (index, site))
     }
 
     /// A number that changes when a [`Table::refresh`] finds other stacks than the one before:

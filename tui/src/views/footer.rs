@@ -49,7 +49,11 @@ pub fn draw_tabs(app: &App, buffer: &mut Buffer, area: Rect) {
             (true, false) => format!(" {}", index + 1),
             _ => format!(" {} {} ", index + 1, screen.name()),
         };
-        pen.put(&text, if here { Role::Selected } else { Role::Quiet });
+        let role = if here { Role::Selected } else { Role::Quiet };
+        pen.put(&text, role);
+        if screen == Screen::Processes && super::header::others(app).is_some() {
+            pen.put("!", Role::Warn);
+        }
         pen.put(if short { "" } else { " " }, Role::Text);
     }
     if short {
@@ -62,13 +66,23 @@ fn state(app: &App) -> (String, Role) {
     let mut parts = Vec::new();
     let mut role = Role::Text;
     if app.frozen {
-        let behind = units::age(app.latest.now.seconds_since(app.view.now));
-        parts.push(format!("FROZEN {behind} ago"));
+        let behind = app.latest.now.seconds_since(app.view.now);
+        parts.push(match behind {
+            seconds if seconds < 1.0 => "FROZEN".into(),
+            seconds => format!("FROZEN {} ago", units::age(seconds)),
+        });
         role = Role::Warn;
     }
     if let Some(why) = &app.ended {
         parts.push(format!("{why}: q leaves"));
         role = Role::Warn;
+    }
+    if let Some((first, last)) = app.span {
+        let at = units::age(app.view.now.seconds_since(first));
+        parts.push(format!(
+            "at {at} of {}",
+            units::age(last.seconds_since(first))
+        ));
     }
     if app.layer != vramscope_events::Layer::Tensor {
         parts.push("driver layer".into());

@@ -45,12 +45,12 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         widths.sum::<usize>()
     };
     // The process keeps a quarter of the line; what matters least makes room.
-    while facts.len() > 1 && width(&facts) + room / 4 > room {
+    while facts.len() > 1 && width(&facts) + 1 + room / 4 > room {
         let least = facts.iter().map(|(rank, ..)| *rank).max();
         facts.retain(|(rank, ..)| Some(*rank) != least);
     }
     let mut pen = Pen::new(buffer, app.theme, area, 0);
-    let left = room.saturating_sub(width(&facts) + 1);
+    let left = room.saturating_sub(width(&facts) + 2);
     let before = pen.room();
     if room >= 100 {
         pen.put(" vramscope ", Role::Title);
@@ -87,9 +87,13 @@ pub fn draw_verdict(app: &App, buffer: &mut Buffer, area: Rect) {
     for (row, pieces) in lines.iter().take(usize::from(area.height)).enumerate() {
         let mut pen = Pen::new(buffer, app.theme, area, row as u16);
         if row == 0
-            && let Some(other) = others(app).filter(|_| area.width >= 100)
+            && let Some(other) = others(app)
         {
-            pen.flush_right(&format!("{other} "), Role::Warn);
+            let used: usize = pieces.iter().map(|(text, _)| escape::width(text)).sum();
+            // Where it does not fit the tab of the processes says it.
+            if used + escape::width(&other) + 3 <= pen.room() {
+                pen.flush_right(&format!("{other} "), Role::Warn);
+            }
         }
         for (text, role) in pieces {
             let room = pen.room();
@@ -168,7 +172,7 @@ fn short_facts(app: &App) -> Option<String> {
 }
 
 /// How many other devices need a look.
-fn others(app: &App) -> Option<String> {
+pub fn others(app: &App) -> Option<String> {
     let own = app.device().map(severity);
     let bad = app
         .devices()
@@ -176,7 +180,7 @@ fn others(app: &App) -> Option<String> {
         .count();
     let own = usize::from(own.is_some_and(|own| own >= Severity::Watch));
     let all = app.devices().count();
-    (all > 1 && bad > own).then(|| format!("{} of {all} devices need a look: press 5", bad))
+    (bad > own).then(|| format!("{bad} of {all} devices need a look: press 5"))
 }
 
 /// A sign that tells a tone without colour.

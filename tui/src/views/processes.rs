@@ -104,7 +104,7 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             app,
             buffer,
             inner,
-            &[waiting, "child processes appear by themselves"],
+            &[waiting, "each process that is watched has a line here"],
         );
         return;
     }
@@ -171,7 +171,7 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry
             .iter()
             .map(|point| point.floor)
             .collect();
-        pen.skip(1).sparkline(&floors, TREND, Role::Stays);
+        pen.skip(1).sparkline(&floors, TREND, 1000, Role::Stays);
     }
     let (word, role, symbol) = match &device.verdict {
         None => ("no verdict yet", Role::Quiet, "·"),

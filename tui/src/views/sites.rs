@@ -204,7 +204,7 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, row: &Row, co
     if columns.trend > 0 {
         let trend = detail.map(|detail| &*detail.trend).unwrap_or_default();
         pen.skip(1)
-            .sparkline(trend, columns.trend, Role::Stays)
+            .sparkline(trend, columns.trend, 200, Role::Stays)
             .skip(1);
     }
     pen.skip(1);

@@ -115,7 +115,7 @@ pub fn inner(area: Rect, scale: u16) -> Rect {
     Rect {
         x: area.x + scale.min(area.width),
         y: area.y + 1.min(area.height),
-        width: area.width.saturating_sub(scale),
+        width: area.width.saturating_sub(scale + 1),
         height: area.height.saturating_sub(1),
     }
 }
@@ -145,7 +145,7 @@ fn draw_floor_line(app: &App, device: &DeviceView, buffer: &mut Buffer, area: Re
     let ends = format!(" {} ({change}, {})", units::bytes(*last), app.window.name());
     pen.put(&format!("{} ", units::bytes(*first)), Role::Text);
     let room = pen.room().saturating_sub(ends.len() + 1).min(48);
-    pen.sparkline(&floors, room, Role::Stays);
+    pen.sparkline(&floors, room, 1000, Role::Stays);
     pen.put(&ends, Role::Text);
 }
 

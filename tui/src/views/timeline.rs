@@ -149,12 +149,12 @@ fn draw_marks(app: &App, buffer: &mut Buffer, area: Rect, series: &Series, from:
         MarkKind::Lost,
         MarkKind::CacheEmptied,
     ] {
-        let times = series
+        let mut times = series
             .marks
             .iter()
             .filter(|mark| mark.kind == kind && mark.time >= from && mark.time <= to);
         let count = times.clone().count();
-        if let Some(last) = times.last() {
+        if let Some(last) = times.next_back() {
             any = true;
             let (sign, role) = chart::mark_symbol(kind, app.theme);
             let at = units::age(last.time.seconds_since(app.view.started));

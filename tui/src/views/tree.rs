@@ -33,7 +33,7 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         true => "ALLOCATING LINES FIRST",
     };
     pen.put(" ", Role::Text).put(direction, Role::Quiet);
-    if app.tree.rows().len() == 0 {
+    if app.tree.len() == 0 {
         let inner = Rect {
             y: area.y + 1,
             height: area.height - 1,
@@ -50,35 +50,18 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         );
         return;
     }
-    let whole = whole(app);
+    let whole = app.tree.whole();
     let height = app.table_height();
     let selected = app.tree.selected();
-    for (index, node) in app
-        .tree
-        .rows()
-        .enumerate()
-        .skip(app.tree_first)
-        .take(height)
-    {
+    for index in app.tree_first..app.tree_first + height {
+        let Some(node) = app.tree.row(index) else {
+            break;
+        };
         let line = (index - app.tree_first) as u16 + 1;
         draw_row(app, buffer, area, line, node, whole, wide);
         if index == selected {
             Pen::new(buffer, app.theme, area, line).look(area, Role::Selected);
         }
-    }
-}
-
-/// What all roots weigh together.
-fn whole(app: &App) -> f64 {
-    let roots = app.tree.rows().filter(|node| node.depth == 0);
-    roots.map(|node| weight(app, node)).sum()
-}
-
-fn weight(app: &App, node: &Node) -> f64 {
-    match app.query.order {
-        Order::Live => node.live_bytes as f64,
-        Order::Survivors => node.live_blocks as f64,
-        _ => node.growth.max(0.0),
     }
 }
 
@@ -102,7 +85,7 @@ fn draw_row(
         pen.right(&units::short_count(node.live_blocks), 7, Role::Text)
             .skip(1);
         let part = if whole > 0.0 {
-            weight(app, node) / whole
+            app.tree.weight(node) / whole
         } else {
             0.0
         };

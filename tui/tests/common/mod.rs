@@ -1,6 +1,8 @@
 //! Drives the live view with keys on a terminal in memory.
 #![allow(dead_code, reason = "not every test uses every helper")]
 
+pub mod pty;
+
 use std::{fmt::Write, io, path::PathBuf, sync::Arc, time::Duration};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};

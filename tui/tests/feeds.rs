@@ -1,0 +1,148 @@
+//! What the live view makes of its feed: views that change, an end, a recording's time cursor.
+
+mod common;
+
+use std::{cell::RefCell, rc::Rc, sync::Arc};
+
+use common::{options, screen_of, text};
+use vramscope_collector::{fixture, view::View};
+use vramscope_events::Time;
+use vramscope_tui::{Feed, Theme};
+
+const SIZE: (u16, u16) = (100, 30);
+
+/// A recording: any moment gives a view that says so.
+struct Recording {
+    view: Arc<View>,
+    span: (Time, Time),
+    asked: Rc<RefCell<Vec<Time>>>,
+}
+
+impl Recording {
+    fn new(asked: &Rc<RefCell<Vec<Time>>>) -> Recording {
+        let view = fixture::leak();
+        Recording {
+            span: (view.started, view.now),
+            view: Arc::new(view),
+            asked: Rc::clone(asked),
+        }
+    }
+}
+
+impl Feed for Recording {
+    fn view(&mut self) -> Arc<View> {
+        Arc::clone(&self.view)
+    }
+
+    fn ended(&self) -> Option<String> {
+        None
+    }
+
+    fn span(&self) -> Option<(Time, Time)> {
+        Some(self.span)
+    }
+
+    fn seek(&mut self, moment: Time) {
+        self.asked.borrow_mut().push(moment);
+        let mut view = (*self.view).clone();
+        view.now = moment;
+        self.view = Arc::new(view);
+    }
+}
+
+#[test]
+fn the_time_cursor_moves_in_hundredths_and_stays_inside() {
+    let asked = Rc::new(RefCell::new(Vec::new()));
+    let mut recording = Recording::new(&asked);
+    let (first, last) = recording.span;
+    let hundredth = (last.0 - first.0) / 100;
+    let buffer = screen_of(&mut recording, "][[{]", SIZE, options(Theme::default()));
+    let moments: Vec<u64> = asked.borrow().iter().map(|moment| moment.0).collect();
+    let steps = [0, 1, 2, 12, 11];
+    assert_eq!(moments.len(), steps.len());
+    for (moment, step) in moments.into_iter().zip(steps) {
+        let wanted = last.0 - step * hundredth;
+        assert!(moment.abs_diff(wanted) <= 100, "{moment} is not {wanted}");
+    }
+    assert!(
+        text(&buffer).contains("at 7.1 min of 8.0 min"),
+        "{}",
+        text(&buffer)
+    );
+    // Never before the beginning.
+    let keys = "{".repeat(12);
+    screen_of(&mut recording, &keys, SIZE, options(Theme::default()));
+    assert_eq!(asked.borrow().last(), Some(&first));
+}
+
+#[test]
+fn a_live_session_has_no_time_cursor() {
+    let mut feed = common::Fixed(Arc::new(fixture::leak()));
+    let buffer = screen_of(&mut feed, "]", SIZE, options(Theme::default()));
+    assert!(text(&buffer).contains("the time cursor moves only in a recording"));
+}
+
+/// A new view each time it is asked, and in the end none.
+struct Moving {
+    asked: u64,
+}
+
+impl Feed for Moving {
+    fn view(&mut self) -> Arc<View> {
+        self.asked = (self.asked + 1).min(3);
+        let mut view = fixture::leak();
+        view.processes[0].steps.count = self.asked * 1_000_000;
+        Arc::new(view)
+    }
+
+    fn ended(&self) -> Option<String> {
+        (self.asked == 3).then(|| "process exited".to_owned())
+    }
+}
+
+/// Waits for what the feed will say, which takes a real tenth of a second.
+#[test]
+fn stays_on_the_last_view_when_the_feed_ends() {
+    let mut feed = Moving { asked: 0 };
+    let inputs = Until {
+        views: 3,
+        left: None,
+    };
+    let backend = ratatui::backend::TestBackend::new(100, 30);
+    let mut terminal = ratatui::Terminal::new(backend).expect("memory does not fail");
+    let exit = vramscope_tui::run_on(
+        &mut terminal,
+        Box::new(inputs),
+        &mut feed,
+        options(Theme::default()),
+    );
+    assert_eq!(
+        exit.expect("memory does not fail"),
+        vramscope_tui::Exit::Ended
+    );
+    let picture = text(terminal.backend().buffer());
+    assert!(picture.contains("process exited: q leaves"), "{picture}");
+    assert!(picture.contains("step 3,000,000"), "{picture}");
+}
+
+/// Lets the time pass that is asked for, a few times, then presses `q`.
+struct Until {
+    views: usize,
+    left: Option<usize>,
+}
+
+impl vramscope_tui::Inputs for Until {
+    fn next(
+        &mut self,
+        timeout: std::time::Duration,
+    ) -> std::io::Result<Option<vramscope_tui::Input>> {
+        let left = self.left.get_or_insert(self.views);
+        if *left > 0 {
+            *left -= 1;
+            std::thread::sleep(timeout);
+            return Ok(None);
+        }
+        let q = crossterm::event::KeyEvent::from(crossterm::event::KeyCode::Char('q'));
+        Ok(Some(vramscope_tui::Input::Key(q)))
+    }
+}
