@@ -24,7 +24,7 @@ use vramscope_tui::{Feed, Options as LiveOptions, Source};
 use crate::{
     cli::{AttachArgs, FlamegraphArgs, Format, ReportArgs, ReportStyle, TargetArgs, Weight},
     engine::{End, Engine, Finished},
-    output, signals, survivors, target,
+    output, signals, target,
 };
 
 /// How often a headless session looks at the clock.
@@ -37,7 +37,7 @@ const FILE_COLUMNS: usize = 100;
 /// `vramscope attach PID`.
 pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
     let live = !options.headless
-        && options.report.format == Format::Text
+        && options.report.format() == Format::Text
         && std::io::stdout().is_terminal()
         && std::io::stdin().is_terminal();
     let show = if live { Show::Live } else { Show::Nothing };
@@ -180,24 +180,28 @@ fn wait(engine: &Engine, stop: &AtomicBool, until: Option<Instant>) {
 fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> {
     let options = Options {
         grouping: Grouping::from(style.group),
-        top: match style.format {
+        top: match style.format() {
             Format::Json => style.top,
             Format::Text | Format::Markdown => style.top.or(Options::default().top),
         },
     };
-    let report = match style.format {
+    let report = match style.format() {
         Format::Text => text::report(&finished.view, options, text_layout()),
         Format::Markdown => markdown::report(&finished.view, options),
-        Format::Json => {
-            let report = json::report(&finished.view, options);
-            if style.survivors {
-                let mut value = serde_json::from_str(&report)?;
-                survivors::add(&mut value, &finished.view, &finished.collector);
-                serde_json::to_string_pretty(&value)? + "\n"
-            } else {
-                report
-            }
+        Format::Json if style.survivors => {
+            json::report_with_survivors(&finished.view, options, &|process, device| {
+                let survivors = finished.collector.survivors(process, device);
+                survivors
+                    .map(|block| json::Survivor {
+                        address: block.address,
+                        size: block.size,
+                        born_step: block.born_step,
+                        site: block.site,
+                    })
+                    .collect()
+            })
         }
+        Format::Json => json::report(&finished.view, options),
     };
     Ok(output::stdout(report.as_bytes())?)
 }

@@ -132,7 +132,13 @@ pub struct TargetArgs {
 pub struct ReportStyle {
     /// What the report is written as
     #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
+    format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with_all = ["format", "markdown"])]
+    json: bool,
+    /// The same as --format markdown
+    #[arg(long, conflicts_with = "format")]
+    markdown: bool,
     /// What makes one site
     #[arg(long, value_enum, default_value_t = Group::Line)]
     pub group: Group,
@@ -142,6 +148,17 @@ pub struct ReportStyle {
     /// List every surviving block in the JSON
     #[arg(long)]
     pub survivors: bool,
+}
+
+impl ReportStyle {
+    /// What the report is written as.
+    pub fn format(&self) -> Format {
+        match (self.json, self.markdown) {
+            (true, _) => Format::Json,
+            (_, true) => Format::Markdown,
+            _ => self.format,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -10,7 +10,6 @@ mod exit;
 mod generate;
 mod output;
 mod signals;
-mod survivors;
 mod target;
 
 use std::process::ExitCode;

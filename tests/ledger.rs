@@ -103,7 +103,7 @@ fn trace(script: &PathBuf, setup: &Setup, from_start: bool) -> (Value, BTreeMap<
     let quiet = root().join("tests/programs/quiet.py");
     let mut program = Program::start(setup, &quiet, &arguments);
     program.expect("ready");
-    let attached = tool().attach(program.pid(), &["--survivors"]);
+    let attached = tool().attach(program.pid(), &["--survivors", "--group", "stack"]);
     program.say("go");
     program.expect("quiet");
     let run = attached.interrupt();
@@ -196,7 +196,8 @@ fn compare_stacks(report: &Value, truth: &BTreeMap<u64, Truth>, wrong: &mut Vec<
             if expected.is_empty() {
                 continue;
             }
-            let got: Vec<Frame> = block["stack"]
+            let site = block["site"].as_u64().unwrap() as usize;
+            let got: Vec<Frame> = device["sites"][site]["stack"]
                 .as_array()
                 .into_iter()
                 .flatten()
