@@ -31,18 +31,16 @@ pub fn page(app: &App, open: &OpenSite, width: usize) -> Page {
     let mut numbers = Page::new(app.theme, column);
     title(app, &mut numbers, open, process);
     facts(app, &mut numbers, open);
+    // The verdict above has said what to do; where it happens comes first.
+    stack(&mut numbers, site, process);
     advice(app, &mut numbers, open);
-    let mut rest = Page::new(app.theme, column);
-    stack(&mut rest, site, process);
     let mut charts = Page::new(app.theme, column);
     growth(app, &mut charts, site);
     generations(app, &mut charts, &site.spans);
     histograms(&mut charts, site);
     if two {
-        numbers.append(rest);
         return numbers.beside(charts, 2);
     }
-    numbers.append(rest);
     numbers.append(charts);
     numbers
 }
