@@ -79,8 +79,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let exit = vramscope_tui::run(&mut demo, options)?;
     println!("the live view ended: {exit:?}");
-    while lingers {
-        std::thread::park();
+    if lingers {
+        loop {
+            std::thread::park();
+        }
     }
     Ok(())
 }
