@@ -1,10 +1,14 @@
 //! The live view on fixed views, for looking at it and for the tests through a real terminal.
 //!
-//! `demo [STORY] [--panic] [--thread-panics] [--ends] [--lingers] [--recording] [--directory DIR]`: STORY is a fixture (`leak`, `healthy`,
+//! `demo [STORY] [--panic] [--thread-panics] [--ends] [--lingers] [--moves] [--recording] [--directory DIR]`: STORY is a fixture (`leak`, `healthy`,
 //! `growing`, `no_verdict_yet`, `nothing_yet`, `lost_events`, `four_ranks`, `hostile`) or
 //! `many=N`. Prints how it ended.
 
-use std::{error::Error, sync::Arc};
+use std::{
+    error::Error,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use vramscope_collector::{fixture, view::View};
 use vramscope_events::{Pid, Time};
@@ -15,6 +19,8 @@ struct Demo {
     ended: Option<String>,
     panics_after: Option<u32>,
     thread_panics: bool,
+    /// What is shown every other second.
+    other: Option<(Arc<View>, Instant)>,
     span: Option<(Time, Time)>,
 }
 
@@ -30,6 +36,12 @@ impl Feed for Demo {
             let thread = std::thread::spawn(|| panic!("a thread of the demo was asked to panic"));
             // It has: that is what is wanted.
             let _ = thread.join();
+        }
+        if let Some((other, since)) = &mut self.other
+            && since.elapsed() >= Duration::from_secs(1)
+        {
+            *since = Instant::now();
+            std::mem::swap(other, &mut self.view);
         }
         Arc::clone(&self.view)
     }
@@ -55,6 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ended: None,
         panics_after: None,
         thread_panics: false,
+        other: None,
         span: None,
     };
     let mut options = Options::from_environment(Source::Process(Pid(4121)));
@@ -65,6 +78,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--panic" => demo.panics_after = Some(3),
             "--thread-panics" => demo.thread_panics = true,
             "--ends" => demo.ended = Some("process exited".into()),
+            "--moves" => demo.other = Some((Arc::new(moved(&demo.view)), Instant::now())),
             "--lingers" => lingers = true,
             "--recording" => {
                 demo.span = Some((demo.view.started, demo.view.now));
@@ -79,10 +93,31 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let exit = vramscope_tui::run(&mut demo, options)?;
     println!("the live view ended: {exit:?}");
-    while lingers {
-        std::thread::park();
+    if lingers {
+        loop {
+            std::thread::park();
+        }
     }
     Ok(())
+}
+
+/// A second later: every number is another.
+fn moved(view: &View) -> View {
+    let mut view = view.clone();
+    view.now.0 += 1_000_000_000;
+    for device in view
+        .processes
+        .iter_mut()
+        .flat_map(|process| &mut process.devices)
+    {
+        let mut sites = device.sites.to_vec();
+        for site in &mut sites {
+            site.live_bytes += 4096;
+            site.live_blocks += 1;
+        }
+        device.sites = sites.into();
+    }
+    view
 }
 
 fn view(story: &str) -> Result<View, Box<dyn Error>> {

@@ -7,6 +7,8 @@ use vramscope_collector::{
     view::{FrameView, Grouping},
 };
 
+use vramscope_events::Layer;
+
 use crate::{
     app::{App, Source},
     keys::Screen,
@@ -21,7 +23,17 @@ pub fn equivalent(app: &App, columns: usize) -> String {
         return site(&report, open.site.own_frame(), columns);
     }
     match (app.screen, &app.source) {
-        (Screen::Sites, _) => format!("{report} --group {by} --top {}", top(app)),
+        (Screen::Sites, _) if app.layer == Layer::Driver => {
+            format!("{report} --format json | jq '.devices[].driver'")
+        }
+        (Screen::Sites, _) => {
+            let unfiltered = app.query.filter.as_ref().map(|_| "  # without the filter");
+            let top = top(app);
+            format!(
+                "{report} --group {by} --top {top}{}",
+                unfiltered.unwrap_or_default()
+            )
+        }
         (Screen::Tree, _) => format!("vramscope flamegraph {subject}"),
         (Screen::Memory, _) => format!("{report} --format json | jq '.devices[].buckets'"),
         (Screen::Timeline, Source::Process(_)) => format!("vramscope attach {subject} --headless"),

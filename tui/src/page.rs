@@ -73,6 +73,18 @@ impl Page {
         }
     }
 
+    /// Pieces in front of a text that takes as many lines as it needs, all to the right of them.
+    pub fn hanging(&mut self, pieces: Vec<(String, Role)>, text: &str, role: Role) {
+        let indent: usize = pieces.iter().map(|(text, _)| escape::width(text)).sum();
+        let room = self.width.saturating_sub(indent);
+        let mut lines = wrap(text, room, 0).into_iter();
+        let first = (lines.next().unwrap_or_default(), role);
+        self.line(pieces.into_iter().chain([first]));
+        for line in lines {
+            self.line([(" ".repeat(indent), role), (line, role)]);
+        }
+    }
+
     /// A name and what belongs to it, the latter wrapped in its column.
     pub fn pair(&mut self, name: &str, value: &str, role: Role) {
         const COLUMN: usize = 14;

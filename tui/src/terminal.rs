@@ -103,6 +103,10 @@ fn enter() -> io::Result<()> {
         Hide,
         Clear(ClearType::All)
     )
+    .inspect_err(|_| {
+        // The first error is the one to tell.
+        let _ = leave();
+    })
 }
 
 fn leave() -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crossterm::event::{KeyCode, KeyEvent};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use vramscope_collector::{
     report::units,
     view::{Grouping, View},
@@ -55,6 +55,12 @@ pub enum Effect {
 /// Takes a message.
 pub fn update(app: &mut App, message: Message) -> Option<Effect> {
     let effect = match message {
+        // Escape and a key that follows at once arrive as one with Alt, which means nothing here.
+        Message::Key(key) if key.modifiers.contains(KeyModifiers::ALT) => {
+            on_key(app, &KeyEvent::from(KeyCode::Esc));
+            let modifiers = key.modifiers - KeyModifiers::ALT;
+            on_key(app, &KeyEvent { modifiers, ..key })
+        }
         Message::Key(key) => on_key(app, &key),
         Message::Size(columns, lines) => {
             app.size = (columns, lines);

@@ -20,8 +20,8 @@ fn every_view_and_out() {
         ("5", "HEALTHY or LEAK"),
         ("6", "Probes"),
         ("?", "forget the mark"),
-        ("\x1b", "Probes"),
-        ("1", "SOURCE"),
+        // At once, as a terminal may send them.
+        ("\x1b1", "SOURCE"),
         ("\r", "born in"),
         ("\x1b", "SOURCE"),
         ("/score\r", "/score"),

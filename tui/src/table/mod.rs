@@ -7,6 +7,7 @@
 
 mod filter;
 mod key;
+mod query;
 
 use std::{cmp::Reverse, sync::Arc};
 
@@ -19,100 +20,7 @@ use vramscope_events::{Bytes, Time};
 
 pub use filter::Filter;
 use key::Key;
-
-/// By what the rows are ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Order {
-    /// Growth per step.
-    #[default]
-    Growth,
-    /// Live bytes.
-    Live,
-    /// Live blocks.
-    Survivors,
-    /// Different birth steps of the survivors.
-    Generations,
-    /// Age of the oldest survivor.
-    Age,
-    /// Live bytes more than at the mark.
-    SinceMark,
-    /// Bytes ever allocated.
-    Total,
-    /// The place.
-    Name,
-}
-
-impl Order {
-    /// In the order in which the key goes through them.
-    pub const ALL: [Order; 8] = [
-        Order::Growth,
-        Order::Live,
-        Order::Survivors,
-        Order::Generations,
-        Order::Age,
-        Order::SinceMark,
-        Order::Total,
-        Order::Name,
-    ];
-
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Order::Growth => "growth",
-            Order::Live => "live",
-            Order::Survivors => "survivors",
-            Order::Generations => "generations",
-            Order::Age => "age",
-            Order::SinceMark => "since mark",
-            Order::Total => "total",
-            Order::Name => "name",
-        }
-    }
-}
-
-/// What the table is asked.
-#[derive(Clone, Debug, Default)]
-pub struct Query {
-    /// How sites are put together.
-    pub grouping: Grouping,
-    /// By what they are ordered.
-    pub order: Order,
-    /// The small ones first.
-    pub reversed: bool,
-    /// Which are kept.
-    pub filter: Option<Filter>,
-}
-
-/// Survivors of every site at the moment of a mark.
-#[derive(Clone, Debug, Default)]
-pub struct Mark {
-    /// When.
-    pub time: Time,
-    /// After which step.
-    pub step: u64,
-    live: FxHashMap<u32, (Bytes, u64)>,
-}
-
-impl Mark {
-    /// Remembers what is live at `sites`.
-    pub fn new<'a>(time: Time, step: u64, sites: impl Iterator<Item = &'a SiteView>) -> Mark {
-        Mark {
-            time,
-            step,
-            live: sites
-                .map(|site| (site.id.0, (site.live_bytes, site.live_blocks)))
-                .collect(),
-        }
-    }
-
-    fn since(&self, site: &SiteView) -> (i64, i64) {
-        let (bytes, blocks) = self.live.get(&site.id.0).copied().unwrap_or_default();
-        (
-            site.live_bytes as i64 - bytes as i64,
-            site.live_blocks as i64 - blocks as i64,
-        )
-    }
-}
+pub use query::{Mark, Order, Query};
 
 /// One row: sums over a group's sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -324,8 +232,8 @@ impl Table {
             add(row, site);
             if let Some(mark) = mark {
                 let (bytes, blocks) = mark.since(site);
-                row.since_mark.0 += bytes;
-                row.since_mark.1 += blocks;
+                row.since_mark.0 = row.since_mark.0.saturating_add(bytes);
+                row.since_mark.1 = row.since_mark.1.saturating_add(blocks);
             }
         }
     }
@@ -480,7 +388,7 @@ impl Table {
             let own = site.trend.len();
             if own == points {
                 for (sum, value) in sum.iter_mut().zip(site.trend.iter()) {
-                    *sum += value;
+                    *sum = sum.saturating_add(*value);
                 }
                 continue;
             }
@@ -488,7 +396,8 @@ impl Table {
                 continue;
             }
             for (index, sum) in sum.iter_mut().enumerate() {
-                *sum += site.trend[own - 1 - (points - 1 - index) * own / points];
+                let value = site.trend[own - 1 - (points - 1 - index) * own / points];
+                *sum = sum.saturating_add(value);
             }
         }
         sum.into()
@@ -502,9 +411,10 @@ fn add(row: &mut Row, site: &SiteView) {
         row.growth += site.growth_bytes_per_step;
     }
     row.share += site.growth_share;
-    row.live_bytes += site.live_bytes;
-    row.live_blocks += site.live_blocks;
-    row.total_bytes += site.total_bytes;
+    // A damaged recording may hold any number.
+    row.live_bytes = row.live_bytes.saturating_add(site.live_bytes);
+    row.live_blocks = row.live_blocks.saturating_add(site.live_blocks);
+    row.total_bytes = row.total_bytes.saturating_add(site.total_bytes);
     row.generations = row.generations.max(site.generations);
     row.oldest = match (row.oldest, site.oldest_survivor) {
         (Some(a), Some(b)) => Some(a.min(b)),

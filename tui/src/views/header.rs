@@ -1,5 +1,7 @@
 //! Who is looked at, and what to think of it.
 
+use std::borrow::Cow;
+
 use ratatui::{buffer::Buffer, layout::Rect};
 use vramscope_collector::{
     escape,
@@ -71,7 +73,8 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             }
             pen.put(" ", Role::Text);
             let used = before - pen.room();
-            pen.foreign(&info.command, left.saturating_sub(used), Role::Quiet);
+            let room = left.saturating_sub(used);
+            pen.foreign(&short_command(&info.command, room), room, Role::Quiet);
         }
     }
     let used = before - pen.room();
@@ -80,6 +83,24 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         pen.put(text, *role);
     }
 }
+
+/// A command line without the folders of its programs and files, if it is longer than `columns`.
+fn short_command(command: &str, columns: usize) -> Cow<'_, str> {
+    // What nobody will see need not be taken apart.
+    let start = command.char_indices().nth(LONGEST_COMMAND);
+    let command = start.map_or(command, |(end, _)| &command[..end]);
+    if escape::width(command) <= columns {
+        return Cow::Borrowed(command);
+    }
+    let words = command.split(' ').map(|word| match word.rsplit_once('/') {
+        Some((_, name)) if !name.is_empty() => name,
+        _ => word,
+    });
+    Cow::Owned(words.collect::<Vec<_>>().join(" "))
+}
+
+/// Characters of a command line that are looked at.
+const LONGEST_COMMAND: usize = 2000;
 
 /// The verdict: class and growth; the line that explains most; what to do.
 pub fn draw_verdict(app: &App, buffer: &mut Buffer, area: Rect) {
@@ -210,5 +231,18 @@ fn backend_name(backend: Backend) -> &'static str {
         Backend::Ebpf => "eBPF",
         Backend::Injection => "injected",
         Backend::Recording => "recording",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_commands_lose_their_folders() {
+        let command = "/opt/venv/bin/python -u /home/mira/run/train.py --lr 0.1";
+        assert_eq!(short_command(command, 80), command);
+        assert_eq!(short_command(command, 40), "python -u train.py --lr 0.1");
+        assert_eq!(short_command("/a/b/", 2), "/a/b/");
     }
 }

@@ -8,6 +8,9 @@ use vramscope_collector::{
 
 use crate::{app::App, page::Page, theme::Role};
 
+/// Columns of a message that are shown; more is a joke of somebody's.
+const LONGEST: usize = 1000;
+
 /// Both as one page.
 pub fn page(app: &App, width: usize) -> Page {
     let mut page = Page::new(app.theme, width);
@@ -37,15 +40,14 @@ pub fn page(app: &App, width: usize) -> Page {
         let mut pieces = vec![
             (format!(" {sign} "), role),
             (format!("{time:>12}  "), Role::Quiet),
-            (format!("{:<12}", step.unwrap_or_default()), Role::Quiet),
         ];
+        if width >= 60 {
+            pieces.push((format!("{:<12}", step.unwrap_or_default()), Role::Quiet));
+        }
         if many {
             pieces.push((format!("{:<8}", entry.process.0), Role::Quiet));
         }
-        let used: usize = pieces.iter().map(|(text, _)| escape::width(text)).sum();
-        let text = escape::line(&entry.text, width.saturating_sub(used));
-        pieces.push((text, role));
-        page.line(pieces);
+        page.hanging(pieces, &escape::line(&entry.text, LONGEST), role);
     }
     page.heading(" Losses");
     for note in vramscope_collector::report::notes::of_view(view)
@@ -63,7 +65,7 @@ pub fn page(app: &App, width: usize) -> Page {
     for probe in &view.probes {
         let name = escape::line(&probe.name, 60);
         let (sign, role, words) = match &probe.state {
-            ProbeState::Attached => ("✓", Role::Good, escape::line(&probe.cost_note, 200)),
+            ProbeState::Attached => ("✓", Role::Good, escape::line(&probe.cost_note, 300)),
             ProbeState::Absent { consequence } => {
                 let words = format!("absent: {}", escape::line(consequence, 300));
                 ("·", Role::Warn, words)
@@ -73,11 +75,8 @@ pub fn page(app: &App, width: usize) -> Page {
                 ("✖", Role::Alarm, words)
             }
         };
-        page.line([
-            (format!(" {sign} "), role),
-            (name, Role::Text),
-            (format!("  {words}"), Role::Quiet),
-        ]);
+        let pieces = vec![(format!(" {sign} "), role)];
+        page.hanging(pieces, &format!("{name}: {words}"), Role::Text);
     }
     page
 }

@@ -30,10 +30,12 @@ pub fn page(app: &App, width: usize) -> Page {
     ]);
     page.gap();
     let shares = shares(device);
-    let used: Bytes = shares.iter().map(|(_, bytes, _)| *bytes).sum();
+    let used = shares
+        .iter()
+        .fold(0, |sum: Bytes, (_, bytes, _)| sum.saturating_add(*bytes));
     let whole = device
         .capacity
-        .unwrap_or(used + device.free.unwrap_or(0))
+        .unwrap_or(used.saturating_add(device.free.unwrap_or(0)))
         .max(1);
     let all: Vec<(&str, Bytes, Role)> = shares
         .iter()
@@ -50,7 +52,7 @@ pub fn page(app: &App, width: usize) -> Page {
     }
     match (device.capacity, device.free) {
         (Some(capacity), free) => {
-            let others = capacity.saturating_sub(used + free.unwrap_or(0));
+            let others = capacity.saturating_sub(used.saturating_add(free.unwrap_or(0)));
             if free.is_some() && others > capacity / 1000 {
                 share(
                     app,
@@ -178,7 +180,7 @@ fn books(app: &App, page: &mut Page, device: &DeviceView) {
         ),
     };
     page.pair(" ledger", &words, role);
-    if check.double_allocs + check.unknown_frees > 0 {
+    if check.double_allocs > 0 || check.unknown_frees > 0 {
         page.pair(
             " odd events",
             &format!(

@@ -31,18 +31,16 @@ pub fn page(app: &App, open: &OpenSite, width: usize) -> Page {
     let mut numbers = Page::new(app.theme, column);
     title(app, &mut numbers, open, process);
     facts(app, &mut numbers, open);
+    // The verdict above has said what to do; where it happens comes first.
+    stack(&mut numbers, site, process);
     advice(app, &mut numbers, open);
-    let mut rest = Page::new(app.theme, column);
-    stack(&mut rest, site, process);
     let mut charts = Page::new(app.theme, column);
     growth(app, &mut charts, site);
     generations(app, &mut charts, &site.spans);
     histograms(&mut charts, site);
     if two {
-        numbers.append(rest);
         return numbers.beside(charts, 2);
     }
-    numbers.append(rest);
     numbers.append(charts);
     numbers
 }
@@ -242,7 +240,7 @@ fn generations(app: &App, page: &mut Page, spans: &[GenerationSpan]) {
         page.text(" ", "Nothing survives.", Role::Quiet);
         return;
     };
-    let steps = last.last - first.first + 1;
+    let steps = last.last.saturating_sub(first.first).saturating_add(1);
     let columns = page
         .width
         .saturating_sub(12)
@@ -273,8 +271,8 @@ fn generations(app: &App, page: &mut Page, spans: &[GenerationSpan]) {
 /// What was born between two moments, in steps from `origin`: a span's bytes are spread evenly over
 /// its steps.
 fn bytes_between(span: &GenerationSpan, origin: u64, from: f64, to: f64) -> f64 {
-    let first = (span.first - origin) as f64;
-    let last = (span.last - origin) as f64 + 1.0;
+    let first = span.first.saturating_sub(origin) as f64;
+    let last = span.last.saturating_sub(origin) as f64 + 1.0;
     let shared = (to.min(last) - from.max(first)).max(0.0);
     span.bytes as f64 * shared / (last - first)
 }
@@ -356,7 +354,12 @@ fn histogram(page: &mut Page, histogram: &Log2Histogram, words: impl Fn(u64) -> 
         .step_by(together)
         .map(|from| {
             let to = (from + together).min(LOG2_BUCKETS);
-            (from, counts[from..to].iter().sum())
+            (
+                from,
+                counts[from..to]
+                    .iter()
+                    .fold(0u64, |sum, &n| sum.saturating_add(n)),
+            )
         })
         .collect();
     let most = rows

@@ -2,6 +2,7 @@
 
 use ratatui::{buffer::Buffer, layout::Rect};
 use vramscope_collector::{
+    escape,
     report::{headline, paths, units},
     view::Grouping,
 };
@@ -63,21 +64,47 @@ impl Columns {
             } else {
                 0
             };
-        let text = width.saturating_sub(numbers);
-        let by_place = matches!(app.query.grouping, Grouping::Line | Grouping::Stack);
-        columns.place = match text {
-            0..30 => text,
-            30..60 => text * 2 / 5,
-            _ => (text / 3).min(36),
-        };
-        if by_place && text >= 56 {
-            columns.function = ((text - columns.place) / 3).min(24);
-        }
-        columns.source = text
-            .saturating_sub(columns.place + columns.function)
-            .saturating_sub(if columns.function > 0 { 2 } else { 1 });
+        columns.share_out(app, width.saturating_sub(numbers));
         columns
     }
+
+    /// Gives place, function and source what they need on this screen, within their shares.
+    fn share_out(&mut self, app: &App, text: usize) {
+        let names = app.shown_rows().map(|row| names(app, row));
+        let (place, function) = names.fold((4, 8), |widest, names| {
+            let width = |text: &str| escape::width(text);
+            (widest.0.max(width(&names.0)), widest.1.max(width(&names.1)))
+        });
+        self.place = match text {
+            0..26 => text,
+            _ => place.min(text * 2 / 5),
+        };
+        let rest = text - self.place;
+        let by_place = matches!(app.query.grouping, Grouping::Line | Grouping::Stack);
+        if by_place && text >= 50 {
+            self.function = function.min(rest / 2);
+        }
+        let gaps = if self.function > 0 { 2 } else { 1 };
+        self.source = rest.saturating_sub(self.function + gaps);
+    }
+}
+
+/// The widest that a name is measured.
+const MEASURED: usize = 60;
+
+/// What a row is called and the function it is in; safe.
+fn names(app: &App, row: &Row) -> (String, String) {
+    let site = app.table.head(row);
+    let (Some(frame), Some(process)) = (site.own_frame(), app.process()) else {
+        return (String::new(), String::new());
+    };
+    let function = escape::line(&frame.function, MEASURED);
+    let name = match app.query.grouping {
+        Grouping::Line | Grouping::Stack => paths::place(frame, &process.info, MEASURED),
+        Grouping::Function => function.clone(),
+        Grouping::Module => escape::line_end(paths::short(&frame.file, &process.info), MEASURED),
+    };
+    (name, function)
 }
 
 /// Draws the names of the columns and the rows.

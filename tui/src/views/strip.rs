@@ -161,9 +161,14 @@ fn draw_memory_line(app: &App, device: &DeviceView, buffer: &mut Buffer, area: R
             .outside
             .map(|bytes| ("outside", bytes, Role::Outside)),
     );
-    let used: Bytes = shares.iter().map(|(_, bytes, _)| *bytes).sum();
+    let used = shares
+        .iter()
+        .fold(0, |sum: Bytes, (_, bytes, _)| sum.saturating_add(*bytes));
     let free = device.free;
-    let whole = device.capacity.unwrap_or(used + free.unwrap_or(0)).max(1);
+    let whole = device
+        .capacity
+        .unwrap_or(used.saturating_add(free.unwrap_or(0)))
+        .max(1);
     let mut pen = Pen::new(buffer, app.theme, area, row);
     pen.left(" memory", 8, Role::Quiet);
     let names: usize = shares.iter().map(|(name, ..)| name.len() + 12).sum();
