@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, HashSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
@@ -89,7 +89,7 @@ fn survivors(device: &Value) -> HashSet<Block> {
 }
 
 /// Runs a script under the tracer; the report, and PyTorch's own word by device.
-fn trace(script: &PathBuf, setup: &Setup, from_start: bool) -> (Value, BTreeMap<u64, Truth>) {
+fn trace(script: &Path, setup: &Setup, from_start: bool) -> (Value, BTreeMap<u64, Truth>) {
     let directory = tempfile::tempdir().unwrap();
     let truth_file = directory.path().join("truth.json");
     let truth_path = truth_file.to_str().unwrap();

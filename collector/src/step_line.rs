@@ -55,10 +55,10 @@ impl LineMarker {
     pub fn define(&mut self, event: &Event) {
         match event {
             Event::Frame { id, frame } => self.frame(*id, frame),
-            Event::Stack { id, frames } => {
-                if frames.iter().any(|frame| self.frames.contains(frame)) {
-                    self.below.insert(*id);
-                }
+            Event::Stack { id, frames }
+                if frames.iter().any(|frame| self.frames.contains(frame)) =>
+            {
+                self.below.insert(*id);
             }
             _ => {}
         }
