@@ -116,7 +116,7 @@ impl BookSnapshot {
 }
 
 fn by_growth(a: &SiteView, b: &SiteView) -> Ordering {
-    let growth = b.growth_bytes_per_step.total_cmp(&a.growth_bytes_per_step);
+    let growth = b.growth_in_order().total_cmp(&a.growth_in_order());
     growth
         .then(b.live_bytes.cmp(&a.live_bytes))
         .then(a.id.cmp(&b.id))

@@ -8,6 +8,7 @@ use crate::{
     device::Device,
     site::{FloorHistory, Site},
     snapshot::floor_at,
+    view::FOLLOWER_WEIGHT,
 };
 
 /// Stairs from which on neither their distance nor their size must be even to be believed.
@@ -47,6 +48,14 @@ impl Suspect<'_> {
     /// Made on a thread without Python frames of its own.
     pub fn follows(&self) -> bool {
         self.site.is_backward()
+    }
+
+    /// What its growth counts where culprits are put in order.
+    pub fn weight(&self) -> f64 {
+        match self.follows() || self.site.is_optimizer() {
+            true => FOLLOWER_WEIGHT,
+            false => 1.0,
+        }
     }
 
     fn same_rhythm(&self, other: &Suspect<'_>) -> bool {

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use vramscope_events::{Bytes, DeviceId, LostCause, Pid, Time};
 
 pub use series::{MarkKind, Point, Series, SeriesMark};
+pub(crate) use site::{FOLLOWER_WEIGHT, is_optimizer_file};
 pub use site::{
     FrameView, GenerationSpan, Grouping, LOG2_BUCKETS, Log2Histogram, SiteId, SiteView,
 };
