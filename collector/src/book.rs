@@ -65,11 +65,9 @@ impl Book {
             site.moving = true;
             self.moving.push(index);
         }
-        if let Some(traits) = site.traits {
-            if traits.backward {
-                self.backward_bytes += size;
-                self.gradients += size;
-            }
+        if site.is_backward() {
+            self.backward_bytes += size;
+            self.gradients += size;
         }
         old
     }
