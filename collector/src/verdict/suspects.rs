@@ -14,7 +14,7 @@ use crate::{
 /// Stairs from which on neither their distance nor their size must be even to be believed.
 const MANY_RISES: usize = 8;
 /// Stairs below which nothing is believed: the first may have been cut by the attach.
-const FEW_RISES: usize = 4;
+pub(crate) const FEW_RISES: usize = 4;
 /// Distances of rises that differ by less than this factor are one rhythm.
 const SAME_RHYTHM: f64 = 1.4;
 /// State of an optimizer that it creates when it first sees a gradient, in parameters: Adam with
