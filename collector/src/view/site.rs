@@ -132,7 +132,12 @@ impl SiteView {
     /// kept, with Adam three quarters gradients and state; the line to name is the one that
     /// made what they belong to.
     pub fn growth_in_order(&self) -> f64 {
-        self.growth_bytes_per_step * if self.follows() { FOLLOWER_WEIGHT } else { 1.0 }
+        // Most sites do not grow, and looking at all their frames takes time.
+        if self.growth_bytes_per_step == 0.0 || !self.follows() {
+            self.growth_bytes_per_step
+        } else {
+            self.growth_bytes_per_step * FOLLOWER_WEIGHT
+        }
     }
 }
 
