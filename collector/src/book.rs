@@ -28,7 +28,8 @@ pub(crate) struct Book {
     backward_bytes: Bytes,
     /// Bytes that autograd threads were given since this was last cleared.
     pub gradients: Bytes,
-    /// An optimizer allocated since this was last cleared.
+    /// An optimizer gave back what it had just taken since this was last cleared: it made a step.
+    /// State that it creates does not count, that may come at any rhythm.
     pub optimizer_ran: bool,
     /// Counts changes, so that a view knows what it can keep.
     pub version: u64,
@@ -64,12 +65,9 @@ impl Book {
             site.moving = true;
             self.moving.push(index);
         }
-        if let Some(traits) = site.traits {
-            self.optimizer_ran |= traits.optimizer;
-            if traits.backward {
-                self.backward_bytes += size;
-                self.gradients += size;
-            }
+        if site.is_backward() {
+            self.backward_bytes += size;
+            self.gradients += size;
         }
         old
     }
@@ -86,8 +84,11 @@ impl Book {
     fn take_from_site(&mut self, block: &Block, step: u32, time: Option<Time>) {
         let site = &mut self.sites[block.site as usize];
         site.free(block, step, time);
-        if site.is_backward() {
-            self.backward_bytes -= block.size();
+        if let Some(traits) = site.traits {
+            self.optimizer_ran |= traits.optimizer && block.step == step;
+            if traits.backward {
+                self.backward_bytes -= block.size();
+            }
         }
         if block.is_segment() {
             self.segment_bytes -= block.size();

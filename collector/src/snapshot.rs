@@ -62,15 +62,16 @@ impl BookSnapshot {
             .enumerate()
             .map(|(rank, site)| (*site, rank))
             .collect();
-        let mut order: Vec<&SiteView> = self.sites.iter().map(|(_, _, view)| view).collect();
-        order.sort_by(|a, b| {
-            let rank = |site: &SiteView| rank.get(&site.id).copied().unwrap_or(usize::MAX);
-            rank(a).cmp(&rank(b)).then_with(|| by_growth(a, b))
-        });
+        let mut order: Vec<(Place, &SiteView)> = self
+            .sites
+            .iter()
+            .map(|(_, _, view)| (Place::of(view, &rank), view))
+            .collect();
+        order.sort_by(|a, b| a.0.cmp(&b.0));
         let total_growth = verdict.map_or(0.0, |verdict| verdict.growth_bytes_per_step);
         self.shown = order
             .into_iter()
-            .map(|view| {
+            .map(|(_, view)| {
                 let mut view = view.clone();
                 let blamed = rank
                     .get(&view.id)
@@ -115,11 +116,31 @@ impl BookSnapshot {
     }
 }
 
-fn by_growth(a: &SiteView, b: &SiteView) -> Ordering {
-    let growth = b.growth_bytes_per_step.total_cmp(&a.growth_bytes_per_step);
-    growth
-        .then(b.live_bytes.cmp(&a.live_bytes))
-        .then(a.id.cmp(&b.id))
+/// What decides about a site's place: the verdict's word, then growth, then live bytes.
+struct Place {
+    rank: usize,
+    growth: f64,
+    live_bytes: u64,
+    id: SiteId,
+}
+
+impl Place {
+    fn of(site: &SiteView, ranks: &FxHashMap<SiteId, usize>) -> Place {
+        Place {
+            rank: ranks.get(&site.id).copied().unwrap_or(usize::MAX),
+            growth: site.growth_in_order(),
+            live_bytes: site.live_bytes,
+            id: site.id,
+        }
+    }
+
+    fn cmp(&self, other: &Place) -> Ordering {
+        self.rank
+            .cmp(&other.rank)
+            .then(other.growth.total_cmp(&self.growth))
+            .then(other.live_bytes.cmp(&self.live_bytes))
+            .then(self.id.cmp(&other.id))
+    }
 }
 
 fn share(part: f64, whole: f64) -> f64 {

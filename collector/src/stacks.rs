@@ -8,7 +8,7 @@ use vramscope_events::{Frame, FrameId, FrameKind, Pid, StackId};
 use crate::{
     source::SourceCache,
     usercode::UserCode,
-    view::{FrameView, ProcessInfo},
+    view::{FrameView, ProcessInfo, is_optimizer_file},
 };
 
 /// A stack with names, as a view shows it.
@@ -103,20 +103,19 @@ impl Stacks {
                 views.push(Arc::new(unknown_frame()));
             }
         }
-        let user = views.iter().position(|frame| frame.user);
+        let may_be_user = |frame: &Arc<FrameView>| {
+            frame.kind == FrameKind::Python && user_code.may_be_user(&frame.file)
+        };
+        let user = views
+            .iter()
+            .position(|frame| frame.user)
+            .or_else(|| views.iter().position(may_be_user));
         let named = (NamedStack::from(views), user);
         if complete {
             self.named.insert((process.pid, id), named.clone());
         }
         named
     }
-}
-
-/// Optimizers live in a package named for it: `torch/optim/adam.py`, `apex/optimizers/…`,
-/// `bitsandbytes/optim/…`. Hooks on an optimizer and the user's training loop do not.
-fn is_optimizer_file(file: &str) -> bool {
-    let mut folders = file.split(['/', '\\']).rev().skip(1);
-    folders.any(|folder| matches!(folder, "optim" | "optimizers"))
 }
 
 fn name(

@@ -57,6 +57,20 @@ impl UserCode {
             None => !is_installed(file) && !is_generated(file),
         }
     }
+
+    /// Whether code of `file` may be the user's where nothing else in a stack is: a string that was
+    /// given to `exec` or to `python -c`.
+    pub(crate) fn may_be_user(&self, file: &str) -> bool {
+        let machinery = [
+            "<frozen",
+            "<__array_function__",
+            "<eval_with_key",
+            "<template",
+        ];
+        self.patterns.is_none()
+            && file.starts_with('<')
+            && !machinery.iter().any(|prefix| file.starts_with(prefix))
+    }
 }
 
 /// Code without a file that a user wrote: the frozen import system, `exec` of a generated string.
@@ -75,6 +89,8 @@ fn is_installed(file: &str) -> bool {
     while let Some(part) = parts.next() {
         match part {
             "site-packages" | "dist-packages" => return true,
+            // Code that a compiler wrote (torch.compile).
+            part if part.starts_with("torchinductor_") => return true,
             "lib" | "lib64" | "Lib" => {
                 let below = parts.peek().copied().unwrap_or_default();
                 if is_python_library(below) {
@@ -130,9 +146,17 @@ mod tests {
             "<string>",
             "",
             "/app/python312.zip/copy.py",
+            "/tmp/torchinductor_me/ab/cab12.py",
         ] {
             assert!(!rule.is_user(other), "{other}");
         }
+    }
+
+    #[test]
+    fn a_string_is_the_users_when_nothing_else_is() {
+        let rule = UserCode::default();
+        assert!(rule.may_be_user("<string>") && rule.may_be_user("<cell 3>"));
+        assert!(!rule.may_be_user("<frozen runpy>") && !rule.may_be_user("/a/b.py"));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 use synthetic::{PID, Program, Random};
-use vramscope_collector::view::{Class, Confidence, Rhythm, StepSource};
+use vramscope_collector::view::{Class, Confidence, LeakKind, Rhythm, StepSource};
 use vramscope_events::{DeviceId, Event, Layer, Time};
 
 const MB: u64 = 1 << 20;
@@ -336,6 +336,62 @@ fn lost_events_make_bounds_and_the_verdict_says_so() {
             .evidence
             .iter()
             .any(|line| line.contains("events are missing"))
+    );
+}
+
+/// The kind that is suggested where `kept` blocks of `size` bytes from each of `stacks` stay every
+/// `every` steps.
+fn kind(stacks: &[&[(&str, &str, u32)]], size: u64, every: u64) -> Option<LeakKind> {
+    let mut program = Program::new();
+    for (index, frames) in stacks.iter().enumerate() {
+        program.define(20 + index as u32, frames);
+    }
+    for step in 0..200 {
+        program.step(MB);
+        if step % every == 0 {
+            for index in 0..stacks.len() {
+                program.alloc(20 + index as u32, size);
+            }
+        }
+    }
+    let verdict = program.verdict();
+    assert_eq!(verdict.class, Class::Leak, "{stacks:?} {verdict:?}");
+    verdict.kind
+}
+
+#[test]
+fn the_stacks_suggest_what_kind_of_leak_it_is() {
+    const TRAIN: (&str, &str, u32) = ("/home/me/train.py", "train", 27);
+    const RELU: (&str, &str, u32) = ("/v/site-packages/torch/nn/functional.py", "relu", 9);
+    const LINEAR: (&str, &str, u32) = ("/v/site-packages/torch/nn/modules/linear.py", "forward", 5);
+    const EVAL: (&str, &str, u32) = ("/home/me/train.py", "evaluate", 51);
+    const COPY: (&str, &str, u32) = ("/usr/lib/python3.12/copy.py", "deepcopy", 7);
+    const HOOK: (&str, &str, u32) = ("/home/me/probe.py", "save_hook", 3);
+    const ADAM: (&str, &str, u32) = ("/v/site-packages/torch/optim/adam.py", "_init_group", 1);
+    assert_eq!(
+        kind(&[&[RELU, TRAIN], &[TRAIN]], 4096, 1),
+        Some(LeakKind::GraphKept)
+    );
+    assert_eq!(
+        kind(&[&[LINEAR, TRAIN]], 4096, 1),
+        Some(LeakKind::OutputsKept)
+    );
+    assert_eq!(kind(&[&[TRAIN]], 512, 1), Some(LeakKind::Scalars));
+    assert_eq!(
+        kind(&[&[LINEAR, EVAL, TRAIN]], 4096, 20),
+        Some(LeakKind::Evaluation)
+    );
+    assert_eq!(
+        kind(&[&[COPY, TRAIN]], 4096, 10),
+        Some(LeakKind::ParameterCopies)
+    );
+    assert_eq!(
+        kind(&[&[ADAM, TRAIN], &[TRAIN]], 4096, 10),
+        Some(LeakKind::ParameterCopies)
+    );
+    assert_eq!(
+        kind(&[&[HOOK, LINEAR, TRAIN]], 4096, 1),
+        Some(LeakKind::Hook)
     );
 }
 

@@ -3,8 +3,8 @@
 //! A GAN calls `backward()` at two places in turn; gradient accumulation calls it several times at
 //! one place before the optimizer runs. Both show in the sequence of marks:
 //! - the call stacks repeat with a period of at most [`MAX_CYCLE`];
-//! - at one stack, the optimizer allocates in every k-th interval only;
-//! - where the optimizer allocates nothing (plain SGD), the gradients, which autograd threads
+//! - at one stack, the optimizer uses temporary memory in every k-th interval only;
+//! - where the optimizer uses none (plain SGD), the gradients, which autograd threads
 //!   allocate, stay from mark to mark and are gone at every k-th.
 //!
 //! A period is believed after [`CYCLES`] repetitions without an exception.
@@ -26,7 +26,7 @@ const CYCLES: usize = 3;
 pub(crate) struct MarkSeen {
     /// Who called.
     pub stack: StackId,
-    /// Whether an optimizer allocated since the mark before.
+    /// Whether an optimizer used temporary memory since the mark before.
     pub optimizer_ran: bool,
     /// Live bytes that autograd threads had allocated, at the mark.
     pub backward_bytes: Bytes,

@@ -3,7 +3,7 @@
 use super::{
     Findings,
     growth::Growth,
-    suspects::Suspect,
+    suspects::{FEW_RISES, Suspect},
     words::{bytes, count, percent, steps},
 };
 use crate::view::{Class, Rhythm};
@@ -98,6 +98,11 @@ fn what_would_decide(findings: &Findings<'_>, growth: &Growth) -> String {
             "a container that is still filling looks the same: if it goes on for {} more, it is \
              a leak",
             steps(left as u64),
+        )
+    } else if growth.rises < FEW_RISES {
+        format!(
+            "{} stairs so far: {FEW_RISES} even ones would decide",
+            growth.rises
         )
     } else {
         "the stairs are uneven: more of them would decide".to_owned()

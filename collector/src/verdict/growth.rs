@@ -14,7 +14,7 @@ const MAX_SUMMED: usize = 64;
 /// Sites that a verdict names at most.
 const MAX_CULPRITS: usize = 12;
 /// Share of the growth below which a site is not named.
-const LEAST_SHARE: f64 = 0.005;
+const LEAST_SHARE: f64 = 0.001;
 /// Share of the distances between rises that must be equal for them to be a period.
 const PERIODIC: f64 = 0.7;
 
@@ -26,8 +26,7 @@ pub(crate) struct Growth {
     pub rhythm: Rhythm,
     pub period: Option<u64>,
     pub since: u32,
-    /// Most first, but what autograd threads allocated in step with other culprits comes after
-    /// them: it follows from what those keep.
+    /// Most first; what follows from something else (gradients, optimizer state) counts a quarter.
     pub culprits: Vec<Culprit>,
     /// Distance of rises in steps.
     pub gap: f64,
@@ -57,10 +56,10 @@ pub(crate) fn growth(suspects: &[Suspect<'_>], now: u32) -> Option<Growth> {
     } else {
         whole.slope
     };
-    let leads = each.iter().any(|(_, suspect)| !suspect.follows());
-    if leads {
-        each.sort_by_key(|(_, suspect)| suspect.follows());
-    }
+    each.sort_by(|a, b| {
+        let counted = |(slope, suspect): &(f64, &Suspect<'_>)| slope * suspect.weight();
+        counted(b).total_cmp(&counted(a))
+    });
     let culprits = each
         .iter()
         .map(|(slope, suspect)| Culprit {

@@ -72,7 +72,8 @@ pub(crate) fn kind(culprits: &[Named<'_>], growth: &Growth) -> Option<LeakKind> 
     if calls_again || (backward_share > 0.3 && culprits.iter().any(|c| c.any_user(again))) {
         return Some(LeakKind::DoubleBackward);
     }
-    if copies_parameters(lead) {
+    let state = culprits.iter().any(|c| c.suspect.site.is_optimizer());
+    if state || copies_parameters(lead) {
         return Some(match lead.any_user(|text| text.contains("cache")) {
             true => LeakKind::Cache,
             false => LeakKind::ParameterCopies,
@@ -115,19 +116,18 @@ pub(crate) fn kind(culprits: &[Named<'_>], growth: &Growth) -> Option<LeakKind> 
     Some(LeakKind::OutputsKept)
 }
 
-/// Module copies and moves, and what an optimizer keeps.
+/// Module copies and moves.
 fn copies_parameters(culprit: &Named<'_>) -> bool {
-    culprit.suspect.site.is_optimizer()
-        || culprit.any_function(&[
-            "deepcopy",
-            "__deepcopy__",
-            "_apply",
-            "_reconstruct",
-            "load_state_dict",
-            "state_dict",
-            "reset_parameters",
-            "_load_from_state_dict",
-        ])
+    culprit.any_function(&[
+        "deepcopy",
+        "__deepcopy__",
+        "_apply",
+        "_reconstruct",
+        "load_state_dict",
+        "state_dict",
+        "reset_parameters",
+        "_load_from_state_dict",
+    ])
 }
 
 /// Several blocks that one line of the user's made in one pass survive together, and a module made

@@ -32,7 +32,7 @@ const START: u32 = 20;
 /// Share of the watch for which nothing may have risen before it counts as settled.
 const SETTLED: f64 = 0.2;
 /// Stairs below which a leak is of low confidence, and from which on of high.
-const FEW_RISES: usize = 5;
+const UNSURE_RISES: usize = 5;
 /// The same in watch lengths that decide.
 const LONG_WATCH: f64 = 4.0;
 /// Share of the cache that is not used at the peak, from which on it counts as fragmented.
@@ -337,7 +337,7 @@ fn confidence(findings: &Findings<'_>) -> Confidence {
     let few = findings
         .growth
         .as_ref()
-        .is_some_and(|growth| growth.rises < FEW_RISES);
+        .is_some_and(|growth| growth.rises < UNSURE_RISES);
     if circumstances.lost || (findings.class == Class::Leak && few) {
         return Confidence::Low;
     }

@@ -8,12 +8,13 @@ use crate::{
     device::Device,
     site::{FloorHistory, Site},
     snapshot::floor_at,
+    view::FOLLOWER_WEIGHT,
 };
 
 /// Stairs from which on neither their distance nor their size must be even to be believed.
 const MANY_RISES: usize = 8;
 /// Stairs below which nothing is believed: the first may have been cut by the attach.
-const FEW_RISES: usize = 4;
+pub(crate) const FEW_RISES: usize = 4;
 /// Distances of rises that differ by less than this factor are one rhythm.
 const SAME_RHYTHM: f64 = 1.4;
 /// State of an optimizer that it creates when it first sees a gradient, in parameters: Adam with
@@ -47,6 +48,14 @@ impl Suspect<'_> {
     /// Made on a thread without Python frames of its own.
     pub fn follows(&self) -> bool {
         self.site.is_backward()
+    }
+
+    /// What its growth counts where culprits are put in order.
+    pub fn weight(&self) -> f64 {
+        match self.follows() || self.site.is_optimizer() {
+            true => FOLLOWER_WEIGHT,
+            false => 1.0,
+        }
     }
 
     fn same_rhythm(&self, other: &Suspect<'_>) -> bool {

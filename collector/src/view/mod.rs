@@ -14,6 +14,7 @@ pub use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo};
 use vramscope_events::{Bytes, DeviceId, LostCause, Pid, Time};
 
 pub use series::{MarkKind, Point, Series, SeriesMark};
+pub(crate) use site::{FOLLOWER_WEIGHT, is_optimizer_file};
 pub use site::{
     FrameView, GenerationSpan, Grouping, LOG2_BUCKETS, Log2Histogram, SiteId, SiteView,
 };
