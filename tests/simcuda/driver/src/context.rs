@@ -187,6 +187,10 @@ crate::driver_api! {
         create(context, device)
     }
 
+    fn cuCtxCreate_v3(context: Out<Handle>, _affinity: *mut c_void, _count: c_int, _flags: c_uint, device: Device) {
+        create(context, device)
+    }
+
     fn cuCtxCreate_v4(context: Out<Handle>, _params: *mut c_void, _flags: c_uint, device: Device) {
         create(context, device)
     }

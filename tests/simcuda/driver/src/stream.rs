@@ -12,7 +12,7 @@ use crate::context;
 use crate::driver::{Driver, driver};
 use crate::graph::{Capture, NodeKind};
 use crate::registry::Registry;
-use crate::types::{DevicePtr, Handle};
+use crate::types::{DevicePtr, Handle, MemLocation};
 
 /// A stream.
 #[derive(Debug)]
@@ -95,6 +95,26 @@ fn create(stream: Out<Handle>, flags: c_uint, priority: c_int) -> Outcome {
     }))
 }
 
+/// The context of a stream; for a built-in stream the current one.
+fn context_of(stream: Handle) -> Result<Handle, c_int> {
+    let of_stream = driver()?.streams.get(stream)?.context;
+    if of_stream == 0 {
+        Ok(context::current()?.context)
+    } else {
+        Ok(of_stream)
+    }
+}
+
+/// What prefetching and advising come to, where all memory is the host's.
+fn check_live(address: DevicePtr, size: usize) -> Outcome {
+    let live = driver()?
+        .ledger
+        .read()
+        .expect("no panics")
+        .covers(address, size);
+    if live { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
 type StreamCallback = Option<unsafe extern "C" fn(Handle, c_int, *mut c_void)>;
 pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
 
@@ -139,8 +159,13 @@ crate::driver_api! {
     }
 
     fn cuStreamGetCtx, cuStreamGetCtx_ptsz(stream: Handle, context: Out<Handle>) {
-        let of_stream = driver()?.streams.get(stream)?.context;
-        context.set(if of_stream == 0 { context::current()?.context } else { of_stream })
+        context.set(context_of(stream)?)
+    }
+
+    // There are no green contexts.
+    fn cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz(stream: Handle, context: Out<Handle>, green: Out<Handle>) {
+        green.set_if_wanted(0);
+        context.set(context_of(stream)?)
     }
 
     fn cuStreamAddCallback, cuStreamAddCallback_ptsz(stream: Handle, callback: StreamCallback, user: *mut c_void, _flags: c_uint) {
@@ -189,13 +214,19 @@ crate::driver_api! {
     }
 
     fn cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz(address: DevicePtr, size: usize, _device: c_int, _stream: Handle) {
-        let covered = driver()?.ledger.read().expect("no panics").covers(address, size);
-        if covered { Ok(()) } else { Err(INVALID_VALUE) }
+        check_live(address, size)
+    }
+
+    fn cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz(address: DevicePtr, size: usize, _location: MemLocation, _flags: c_uint, _stream: Handle) {
+        check_live(address, size)
     }
 
     fn cuMemAdvise(address: DevicePtr, size: usize, _advice: c_int, _device: c_int) {
-        let covered = driver()?.ledger.read().expect("no panics").covers(address, size);
-        if covered { Ok(()) } else { Err(INVALID_VALUE) }
+        check_live(address, size)
+    }
+
+    fn cuMemAdvise_v2(address: DevicePtr, size: usize, _advice: c_int, _location: MemLocation) {
+        check_live(address, size)
     }
 
     fn cuStreamSetAttribute, cuStreamSetAttribute_ptsz(stream: Handle, _attribute: c_int, _value: *const c_void) {

@@ -11,7 +11,9 @@ use simcuda_common::types::{
     CaptureId, Device, DevicePtr, Handle, LaunchConfig, MemAccessDesc, MemPoolProps, Memcpy2D, Uuid,
 };
 
-use crate::RUNTIME_VERSION;
+/// The CUDA version whose signatures are declared below, whatever version of the runtime
+/// is built: asking for a later one could give a function with other parameters.
+const SIGNATURES: c_int = 12080;
 
 pub type StreamCallback = Option<unsafe extern "C" fn(Handle, c_int, *mut c_void)>;
 pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -210,7 +212,7 @@ fn look_up(get: GetProcAddress, name: &str) -> Option<*const c_void> {
         get(
             c_name.as_ptr(),
             Out::new(&raw mut address),
-            RUNTIME_VERSION,
+            SIGNATURES,
             0,
             Out::new(&raw mut status),
         );

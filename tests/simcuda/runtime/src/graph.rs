@@ -66,10 +66,6 @@ crate::runtime_api! {
     fn cudaGraphConditionalHandleCreate(handle: Out<c_ulonglong>, graph: Handle, default: c_uint, flags: c_uint) {
         bound()?.cuGraphConditionalHandleCreate(handle, graph, 0, default, flags)
     }
-
-    fn cudaGraphAddNode, cudaGraphAddNode_v2(_node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _edges: *const c_void, _count: usize, _params: *mut c_void) {
-        Err(NOT_SUPPORTED)
-    }
 }
 
 /// Functions whose signature CUDA 13 changed.
@@ -81,12 +77,21 @@ pub mod versioned {
         fn cudaGraphNodeGetDependencies(node: Handle, dependencies: Out<Handle>, edges: *mut c_void, count: Out<usize>) {
             bound()?.cuGraphNodeGetDependencies(node, dependencies, edges, count)
         }
+
+        // Nodes made by hand; what streams capture is all that PyTorch launches.
+        fn cudaGraphAddNode(_node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _edges: *const c_void, _count: usize, _params: *mut c_void) {
+            Err(NOT_SUPPORTED)
+        }
     }
 
     #[cfg(not(feature = "cuda13"))]
     crate::runtime_api! {
         fn cudaGraphNodeGetDependencies(node: Handle, dependencies: Out<Handle>, count: Out<usize>) {
             bound()?.cuGraphNodeGetDependencies(node, dependencies, std::ptr::null_mut(), count)
+        }
+
+        fn cudaGraphAddNode(_node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _count: usize, _params: *mut c_void) {
+            Err(NOT_SUPPORTED)
         }
     }
 }
