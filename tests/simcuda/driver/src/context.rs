@@ -187,7 +187,9 @@ crate::driver_api! {
         create(context, device)
     }
 
-    fn cuCtxCreate_v3(context: Out<Handle>, _affinity: *mut c_void, _count: c_int, _flags: c_uint, device: Device) {
+    fn cuCtxCreate_v3(
+        context: Out<Handle>, _affinity: *mut c_void, _count: c_int, _flags: c_uint, device: Device,
+    ) {
         create(context, device)
     }
 

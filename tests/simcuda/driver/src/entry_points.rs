@@ -124,11 +124,16 @@ fn look_up(
 }
 
 crate::driver_api! {
-    fn cuGetProcAddress(name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64) {
+    fn cuGetProcAddress(
+        name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64,
+    ) {
         look_up(name, address, version, flags, Out::new(std::ptr::null_mut()))
     }
 
-    fn cuGetProcAddress_v2(name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64, status: Out<c_int>) {
+    fn cuGetProcAddress_v2(
+        name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64,
+        status: Out<c_int>,
+    ) {
         look_up(name, address, version, flags, status)
     }
 }

@@ -282,7 +282,9 @@ crate::driver_api! {
         Ok(())
     }
 
-    fn cuMemGetDefaultMemPool, cuMemGetMemPool(pool: Out<Handle>, location: In<MemLocation>, _kind: c_int) {
+    fn cuMemGetDefaultMemPool, cuMemGetMemPool(
+        pool: Out<Handle>, location: In<MemLocation>, _kind: c_int,
+    ) {
         pool.set(default_pool(driver()?, device_of(location.get()?)?)?)
     }
 
@@ -362,7 +364,9 @@ crate::driver_api! {
         address.set(pool.allocate(driver, size)?)
     }
 
-    fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(address: Out<DevicePtr>, size: usize, pool: Handle, _stream: Handle) {
+    fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(
+        address: Out<DevicePtr>, size: usize, pool: Handle, _stream: Handle,
+    ) {
         let driver = driver()?;
         let pool = driver.pools.get(pool)?;
         if address.is_null() {

@@ -16,20 +16,16 @@ const USED_HIGH: c_int = 8;
 fn default_pool(device: c_int) -> usize {
     let mut pool = 0;
     // SAFETY: the place is valid.
-    assert_eq!(
-        unsafe { cuDeviceGetDefaultMemPool(&raw mut pool, device) },
-        0
-    );
+    let code = unsafe { cuDeviceGetDefaultMemPool(&raw mut pool, device) };
+    assert_eq!(code, 0);
     pool
 }
 
 fn attribute(pool: usize, which: c_int) -> usize {
     let mut value = 0_usize;
     // SAFETY: the attributes asked for here are 64 bits wide.
-    assert_eq!(
-        unsafe { cuMemPoolGetAttribute(pool, which, (&raw mut value).cast()) },
-        0
-    );
+    let code = unsafe { cuMemPoolGetAttribute(pool, which, (&raw mut value).cast()) };
+    assert_eq!(code, 0);
     value
 }
 
