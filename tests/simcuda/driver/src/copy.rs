@@ -7,7 +7,7 @@ use simcuda_common::ffi::In;
 
 use crate::driver::{Counters, Driver, driver};
 use crate::graph::NodeKind;
-use crate::ledger::Ledger;
+use crate::ledger::{Kind, Ledger};
 use crate::stream;
 use crate::types::{DevicePtr, Handle, MEMORYTYPE_HOST, Memcpy2D};
 
@@ -81,7 +81,7 @@ fn is_device_memory(driver: &Driver, ledger: &Ledger, address: usize) -> bool {
     driver.is_device_address(address)
         && !matches!(
             ledger.at(address).map(|found| &found.kind),
-            Some(crate::ledger::Kind::Managed)
+            Some(Kind::Managed)
         )
 }
 

@@ -11,6 +11,7 @@ use crate::arena::{self, Backing};
 use crate::context;
 use crate::driver::{Counters, Driver, driver};
 use crate::ledger::Kind;
+use crate::ranges::Ranges;
 use crate::types::{
     Device, DevicePtr, Handle, LOCATION_DEVICE, MemAccessDesc, MemLocation, MemPoolProps,
 };
@@ -49,7 +50,7 @@ struct State {
 struct Span {
     base: usize,
     size: usize,
-    free: crate::ranges::Ranges,
+    free: Ranges,
     chunks: Vec<Chunk>,
 }
 
@@ -70,7 +71,7 @@ impl Span {
         Ok(Self {
             base,
             size,
-            free: crate::ranges::Ranges::new(base, size),
+            free: Ranges::new(base, size),
             chunks: vec![Chunk::default(); size / CHUNK],
         })
     }
