@@ -71,16 +71,14 @@ def owner_of_unversioned(symbol, libraries):
     return None
 
 
-def handwritten_source(soname):
-    """The C file for a library, or None: cublas.c for libcublas.so.13."""
-    path = HERE / (soname.removeprefix("lib").split(".so")[0] + ".c")
-    return path if path.exists() else None
+def handwritten_sources(soname):
+    """The C files for a library: cudnn.c and cudnn_*.c for libcudnn.so.9."""
+    base = soname.removeprefix("lib").split(".so")[0]
+    return sorted([*HERE.glob(f"{base}.c"), *HERE.glob(f"{base}_*.c")])
 
 
 def handwritten_symbols(source):
-    """Names that a C file defines, macros included: what the compiler says it exports."""
-    if source is None:
-        return set()
+    """Names that a C file exports, macros expanded."""
     text = subprocess.run(["cc", "-E", "-P", str(source)], check=True, capture_output=True, text=True)
     exported = r'__attribute__\(\(visibility\("default"\)\)\)\s[^;{]*?(\w+)\s*\('
     return set(re.findall(exported, text.stdout))
@@ -107,13 +105,13 @@ def version_script(symbols):
 
 
 def build(soname, symbols, output, definitions):
-    source = handwritten_source(soname)
-    by_hand = handwritten_symbols(source)
+    sources = handwritten_sources(soname)
+    by_hand = set().union(*map(handwritten_symbols, sources))
     generated = output / f"{soname}.c"
     generated.write_text(generated_source([s for s in symbols if s.name not in by_hand]))
     command = ["cc", "-O1", "-g1", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
     command += ["-Wno-unused-function", f"-I{HERE}", f"-Wl,-soname,{soname}", "-D_GNU_SOURCE", "-o", str(output / soname)]
-    command += [*definitions, str(generated)] + ([str(source)] if source else [])
+    command += [*definitions, str(generated), *map(str, sources)]
     script = version_script(symbols)
     if script:
         (output / f"{soname}.map").write_text(script)

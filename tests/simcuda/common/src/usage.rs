@@ -5,8 +5,11 @@
 //! with plain atomic stores; NVML, in any process, reads the table. A slot of a
 //! process that is gone is taken over by the next one.
 
-use std::ffi::CString;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::settings::MAX_DEVICES;
@@ -53,41 +56,23 @@ pub struct ProcessUsage {
 impl Usage {
     /// Opens or creates the table of `group` for the calling user.
     ///
-    /// It lies in `SIMCUDA_SHARE_DIR`, by default `/dev/shm`, and is readable by its
+    /// It lies in `SIMCUDA_SHARE_DIR`, by default `/dev/shm`, and is accessible to its
     /// owner only.
     pub fn open(group: Option<&str>) -> io::Result<Self> {
-        let folder = std::env::var("SIMCUDA_SHARE_DIR").unwrap_or_else(|_| "/dev/shm".to_owned());
-        // SAFETY: geteuid has no preconditions.
-        let user = unsafe { libc::geteuid() };
-        let name: String = group
-            .unwrap_or("any")
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
-            .collect();
-        let path = CString::new(format!("{folder}/simcuda-usage-{user}-{name}"))?;
-        // SAFETY: `path` is a C string; flags and mode are valid.
-        let file = unsafe {
-            libc::open(
-                path.as_ptr(),
-                libc::O_RDWR | libc::O_CREAT | libc::O_CLOEXEC | libc::O_NOFOLLOW,
-                0o600,
-            )
-        };
-        if file < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let mapped = Self::map(file);
-        // SAFETY: `file` was opened above and is closed once; the mapping outlives it.
-        unsafe { libc::close(file) };
-        mapped
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW)
+            .open(table_path(group))?;
+        // Growing it twice to the same size is harmless, and new bytes are zero: free slots.
+        file.set_len(size_of::<Table>() as u64)?;
+        Self::map(&file)
     }
 
-    fn map(file: i32) -> io::Result<Self> {
-        // SAFETY: `file` is an open file. Growing it twice to the same size is harmless,
-        // and new bytes are zero: free slots.
-        if unsafe { libc::ftruncate(file, size_of::<Table>() as libc::off_t) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    fn map(file: &File) -> io::Result<Self> {
         // SAFETY: a new shared mapping of a file that is as long as the mapping.
         let address = unsafe {
             libc::mmap(
@@ -95,7 +80,7 @@ impl Usage {
                 size_of::<Table>(),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED,
-                file,
+                file.as_raw_fd(),
                 0,
             )
         };
@@ -164,15 +149,6 @@ impl OwnUsage {
             .map(|process| process.bytes)
             .sum()
     }
-
-    /// Gives the slot back.
-    pub fn release(self) {
-        let slot = &self.usage.table.slots[self.slot];
-        for used in &slot.used {
-            used.store(0, Ordering::Relaxed);
-        }
-        slot.pid.store(0, Ordering::Release);
-    }
 }
 
 impl Slot {
@@ -183,39 +159,54 @@ impl Slot {
     }
 }
 
-/// Field 22 of `/proc/<pid>/stat`; `None` if there is no such process.
+fn table_path(group: Option<&str>) -> PathBuf {
+    let folder = std::env::var_os("SIMCUDA_SHARE_DIR").unwrap_or_else(|| "/dev/shm".into());
+    // SAFETY: geteuid has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let name: String = group.unwrap_or("any").chars().map(safe).collect();
+    PathBuf::from(folder).join(format!("simcuda-usage-{user}-{name}"))
+}
+
+/// Field 22 of `/proc/<pid>/stat`; `None` if there is no such process, or only what is
+/// left of it until its parent asks.
 fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, field 2, is in brackets and may hold anything.
     let after_name = &stat[stat.rfind(')')? + 2..];
-    after_name.split(' ').nth(19)?.parse().ok()
+    let mut fields = after_name.split(' ');
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// A table of its own for a test; its file is gone as soon as it is mapped.
+    fn table(name: &str) -> Usage {
+        let group = format!("{name}{}", std::process::id());
+        let usage = Usage::open(Some(&group)).expect("a table");
+        std::fs::remove_file(table_path(Some(&group))).expect("the file of the table");
+        usage
+    }
+
     #[test]
     fn a_process_sees_what_it_published() {
-        let usage = Usage::open(Some(&format!("test{}", std::process::id()))).expect("table");
+        let usage = table("test");
         let own = usage.register().expect("a free slot");
         own.publish(1, 4096);
-        assert_eq!(
-            usage.processes(1),
-            [ProcessUsage {
-                pid: std::process::id(),
-                bytes: 4096
-            }]
-        );
+        let pid = std::process::id();
+        assert_eq!(usage.processes(1), [ProcessUsage { pid, bytes: 4096 }]);
         assert_eq!(usage.processes(0), []);
         assert_eq!(own.others(1), 0);
-        own.release();
-        assert_eq!(usage.processes(1), []);
     }
 
     #[test]
     fn the_slot_of_a_dead_process_is_taken_over() {
-        let usage = Usage::open(Some(&format!("dead{}", std::process::id()))).expect("table");
+        let usage = table("dead");
         for slot in &usage.table.slots {
             // No process has this pid: it is above the kernel's limit.
             slot.pid.store(u32::MAX / 2, Ordering::Relaxed);

@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::ffi::{c_int, c_uint, c_ulonglong, c_void};
 
-use simcuda_common::code::{
-    INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, Outcome, PEER_ACCESS_NOT_ENABLED,
-};
+use simcuda_common::code::{INVALID_CONTEXT, INVALID_VALUE, Outcome, PEER_ACCESS_NOT_ENABLED};
 use simcuda_common::ffi::{In, Out};
 use simcuda_common::log;
 
@@ -187,6 +185,12 @@ crate::driver_api! {
         create(context, device)
     }
 
+    fn cuCtxCreate_v3(
+        context: Out<Handle>, _affinity: *mut c_void, _count: c_int, _flags: c_uint, device: Device,
+    ) {
+        create(context, device)
+    }
+
     fn cuCtxCreate_v4(context: Out<Handle>, _params: *mut c_void, _flags: c_uint, device: Device) {
         create(context, device)
     }
@@ -313,9 +317,5 @@ crate::driver_api! {
 
     fn cuProfilerStop() {
         driver().map(|_| ())
-    }
-
-    fn cuProfilerInitialize(_config: *const i8, _output: *const i8, _mode: c_int) {
-        Err(INVALID_HANDLE)
     }
 }

@@ -7,7 +7,7 @@ use simcuda_common::ffi::In;
 
 use crate::driver::{Counters, Driver, driver};
 use crate::graph::NodeKind;
-use crate::ledger::Ledger;
+use crate::ledger::{Kind, Ledger};
 use crate::stream;
 use crate::types::{DevicePtr, Handle, MEMORYTYPE_HOST, Memcpy2D};
 
@@ -81,7 +81,7 @@ fn is_device_memory(driver: &Driver, ledger: &Ledger, address: usize) -> bool {
     driver.is_device_address(address)
         && !matches!(
             ledger.at(address).map(|found| &found.kind),
-            Some(crate::ledger::Kind::Managed)
+            Some(Kind::Managed)
         )
 }
 
@@ -128,39 +128,58 @@ crate::driver_api! {
         copy(destination, source, size)
     }
 
-    fn cuMemcpyAsync, cuMemcpyAsync_ptsz(destination: DevicePtr, source: DevicePtr, size: usize, stream: Handle) {
+    fn cuMemcpyAsync, cuMemcpyAsync_ptsz(
+        destination: DevicePtr, source: DevicePtr, size: usize, stream: Handle,
+    ) {
         copy_async(destination, source, size, stream)
     }
 
-    fn cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds(destination: DevicePtr, source: *const c_void, size: usize) {
+    fn cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds(
+        destination: DevicePtr, source: *const c_void, size: usize,
+    ) {
         copy(destination, source as usize, size)
     }
 
-    fn cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds(destination: *mut c_void, source: DevicePtr, size: usize) {
+    fn cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds(
+        destination: *mut c_void, source: DevicePtr, size: usize,
+    ) {
         copy(destination as usize, source, size)
     }
 
-    fn cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds(destination: DevicePtr, source: DevicePtr, size: usize) {
+    fn cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds(
+        destination: DevicePtr, source: DevicePtr, size: usize,
+    ) {
         copy(destination, source, size)
     }
 
-    fn cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz(destination: DevicePtr, source: *const c_void, size: usize, stream: Handle) {
+    fn cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz(
+        destination: DevicePtr, source: *const c_void, size: usize, stream: Handle,
+    ) {
         copy_async(destination, source as usize, size, stream)
     }
 
-    fn cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz(destination: *mut c_void, source: DevicePtr, size: usize, stream: Handle) {
+    fn cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz(
+        destination: *mut c_void, source: DevicePtr, size: usize, stream: Handle,
+    ) {
         copy_async(destination as usize, source, size, stream)
     }
 
-    fn cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz(destination: DevicePtr, source: DevicePtr, size: usize, stream: Handle) {
+    fn cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz(
+        destination: DevicePtr, source: DevicePtr, size: usize, stream: Handle,
+    ) {
         copy_async(destination, source, size, stream)
     }
 
-    fn cuMemcpyPeer, cuMemcpyPeer_ptds(destination: DevicePtr, _to: Handle, source: DevicePtr, _from: Handle, size: usize) {
+    fn cuMemcpyPeer, cuMemcpyPeer_ptds(
+        destination: DevicePtr, _to: Handle, source: DevicePtr, _from: Handle, size: usize,
+    ) {
         copy(destination, source, size)
     }
 
-    fn cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz(destination: DevicePtr, _to: Handle, source: DevicePtr, _from: Handle, size: usize, stream: Handle) {
+    fn cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz(
+        destination: DevicePtr, _to: Handle, source: DevicePtr, _from: Handle, size: usize,
+        stream: Handle,
+    ) {
         copy_async(destination, source, size, stream)
     }
 

@@ -150,7 +150,13 @@ impl Driver {
 
 fn register_usage(settings: &Settings) -> Option<OwnUsage> {
     match Usage::open(settings.group.as_deref()) {
-        Ok(usage) => usage.register(),
+        Ok(usage) => {
+            let own = usage.register();
+            if own.is_none() {
+                log!("the table of processes is full: this one will be missing in NVML");
+            }
+            own
+        }
         Err(error) => {
             log!("the use of other processes is unknown: {error}");
             None

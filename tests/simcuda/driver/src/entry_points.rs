@@ -16,7 +16,8 @@ const VERSIONS: [&str; 5] = ["_v4", "_v3", "_v2", "", "_v1"];
 /// caller of an older version must still get the older signature. Names that are not
 /// listed became so before CUDA 11.
 const SINCE: &[(&str, c_int)] = &[
-    ("cuCtxCreate_v4", 13000),
+    ("cuCtxCreate_v3", 11040),
+    ("cuCtxCreate_v4", 12050),
     ("cuCtxGetDevice_v2", 13000),
     ("cuCtxSynchronize_v2", 13000),
     ("cuDevicePrimaryCtxRelease_v2", 11000),
@@ -25,8 +26,11 @@ const SINCE: &[(&str, c_int)] = &[
     ("cuGetProcAddress_v2", 12000),
     ("cuGraphAddNode_v2", 12030),
     ("cuGraphNodeGetDependencies_v2", 12030),
+    ("cuMemAdvise_v2", 12020),
+    ("cuMemPrefetchAsync_v2", 12020),
     ("cuStreamGetCaptureInfo_v2", 11030),
     ("cuStreamGetCaptureInfo_v3", 12030),
+    ("cuStreamGetCtx_v2", 12050),
     ("cuStreamUpdateCaptureDependencies_v2", 12030),
 ];
 
@@ -120,11 +124,16 @@ fn look_up(
 }
 
 crate::driver_api! {
-    fn cuGetProcAddress(name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64) {
+    fn cuGetProcAddress(
+        name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64,
+    ) {
         look_up(name, address, version, flags, Out::new(std::ptr::null_mut()))
     }
 
-    fn cuGetProcAddress_v2(name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64, status: Out<c_int>) {
+    fn cuGetProcAddress_v2(
+        name: *const c_char, address: Out<*const c_void>, version: c_int, flags: u64,
+        status: Out<c_int>,
+    ) {
         look_up(name, address, version, flags, status)
     }
 }

@@ -60,7 +60,9 @@ crate::driver_api! {
         record(event, stream)
     }
 
-    fn cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz(event: Handle, stream: Handle, _flags: c_uint) {
+    fn cuEventRecordWithFlags, cuEventRecordWithFlags_ptsz(
+        event: Handle, stream: Handle, _flags: c_uint,
+    ) {
         record(event, stream)
     }
 
@@ -72,7 +74,9 @@ crate::driver_api! {
         driver()?.events.get(event).map(|_| ())
     }
 
-    fn cuEventElapsedTime, cuEventElapsedTime_v2(milliseconds: Out<f32>, start: Handle, end: Handle) {
+    fn cuEventElapsedTime, cuEventElapsedTime_v2(
+        milliseconds: Out<f32>, start: Handle, end: Handle,
+    ) {
         let driver = driver()?;
         let when = |handle: Handle| -> Result<Instant, c_int> {
             let event = driver.events.get(handle)?;

@@ -238,13 +238,18 @@ fn find_node(driver: &Driver, handle: Handle) -> Result<Node, c_int> {
 }
 
 crate::driver_api! {
-    fn cuStreamBeginCapture, cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz(stream: Handle, _mode: c_int) {
+    fn cuStreamBeginCapture, cuStreamBeginCapture_v2, cuStreamBeginCapture_v2_ptsz(
+        stream: Handle, _mode: c_int,
+    ) {
         let driver = driver()?;
         let (handle, graph) = driver.graphs.insert_with(|_| Graph::default());
         begin(driver, stream, handle, graph).inspect_err(|_| drop(driver.graphs.remove(handle)))
     }
 
-    fn cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz(stream: Handle, graph: Handle, _dependencies: *const Handle, _edges: *const EdgeData, _count: usize, _mode: c_int) {
+    fn cuStreamBeginCaptureToGraph, cuStreamBeginCaptureToGraph_ptsz(
+        stream: Handle, graph: Handle, _dependencies: *const Handle, _edges: *const EdgeData,
+        _count: usize, _mode: c_int,
+    ) {
         let driver = driver()?;
         begin(driver, stream, graph, driver.graphs.get(graph)?)
     }
@@ -259,20 +264,31 @@ crate::driver_api! {
         status.set(c_int::from(capturing))
     }
 
-    fn cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz(stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>, dependencies: Out<*const Handle>, count: Out<usize>) {
+    fn cuStreamGetCaptureInfo_v2, cuStreamGetCaptureInfo_v2_ptsz(
+        stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>,
+        dependencies: Out<*const Handle>, count: Out<usize>,
+    ) {
         capture_info(stream, status, id, graph, dependencies, count)
     }
 
-    fn cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz(stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>, dependencies: Out<*const Handle>, edges: Out<*const EdgeData>, count: Out<usize>) {
+    fn cuStreamGetCaptureInfo_v3, cuStreamGetCaptureInfo_v3_ptsz(
+        stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>,
+        dependencies: Out<*const Handle>, edges: Out<*const EdgeData>, count: Out<usize>,
+    ) {
         edges.set_if_wanted(std::ptr::null());
         capture_info(stream, status, id, graph, dependencies, count)
     }
 
-    fn cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz(stream: Handle, _dependencies: *const Handle, _count: usize, _flags: c_uint) {
+    fn cuStreamUpdateCaptureDependencies, cuStreamUpdateCaptureDependencies_ptsz(
+        stream: Handle, _dependencies: *const Handle, _count: usize, _flags: c_uint,
+    ) {
         driver()?.streams.get(stream).map(|_| ())
     }
 
-    fn cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz(stream: Handle, _dependencies: *const Handle, _edges: *const EdgeData, _count: usize, _flags: c_uint) {
+    fn cuStreamUpdateCaptureDependencies_v2, cuStreamUpdateCaptureDependencies_v2_ptsz(
+        stream: Handle, _dependencies: *const Handle, _edges: *const EdgeData, _count: usize,
+        _flags: c_uint,
+    ) {
         driver()?.streams.get(stream).map(|_| ())
     }
 
@@ -297,7 +313,9 @@ crate::driver_api! {
         instantiate(exec, graph)
     }
 
-    fn cuGraphInstantiate_v2(exec: Out<Handle>, graph: Handle, _node: *mut Handle, _log: *mut c_char, _size: usize) {
+    fn cuGraphInstantiate_v2(
+        exec: Out<Handle>, graph: Handle, _node: *mut Handle, _log: *mut c_char, _size: usize,
+    ) {
         instantiate(exec, graph)
     }
 
@@ -337,7 +355,9 @@ crate::driver_api! {
         store_list(&list[..usize::from(dependency != 0)], dependencies, count)
     }
 
-    fn cuGraphNodeGetDependencies_v2(node: Handle, dependencies: Out<Handle>, _edges: *mut EdgeData, count: Out<usize>) {
+    fn cuGraphNodeGetDependencies_v2(
+        node: Handle, dependencies: Out<Handle>, _edges: *mut EdgeData, count: Out<usize>,
+    ) {
         let dependency = find_node(driver()?, node)?.dependency;
         let list = [dependency];
         store_list(&list[..usize::from(dependency != 0)], dependencies, count)
@@ -357,7 +377,10 @@ crate::driver_api! {
     }
 
     // The caller's own references count as one: it is given up with the first release.
-    fn cuUserObjectCreate(object: Out<Handle>, pointer: *mut c_void, destroy: crate::stream::HostFunction, _references: c_uint, _flags: c_uint) {
+    fn cuUserObjectCreate(
+        object: Out<Handle>, pointer: *mut c_void, destroy: crate::stream::HostFunction,
+        _references: c_uint, _flags: c_uint,
+    ) {
         let destroy = destroy.ok_or(INVALID_VALUE)?;
         object.set(driver()?.user_objects.insert(UserObject { pointer: pointer as usize, destroy }))
     }
@@ -383,11 +406,17 @@ crate::driver_api! {
         Ok(())
     }
 
-    fn cuGraphConditionalHandleCreate(_handle: Out<c_ulonglong>, _graph: Handle, _context: Handle, _default: c_uint, _flags: c_uint) {
+    fn cuGraphConditionalHandleCreate(
+        _handle: Out<c_ulonglong>, _graph: Handle, _context: Handle, _default: c_uint,
+        _flags: c_uint,
+    ) {
         Err(NOT_SUPPORTED)
     }
 
-    fn cuGraphAddNode_v2(_node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _edges: *const EdgeData, _count: usize, _params: In<u8>) {
+    fn cuGraphAddNode_v2(
+        _node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _edges: *const EdgeData,
+        _count: usize, _params: In<u8>,
+    ) {
         Err(NOT_SUPPORTED)
     }
 }

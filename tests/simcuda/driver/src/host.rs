@@ -111,7 +111,9 @@ crate::driver_api! {
     }
 
     // Device addresses of host memory are the host addresses.
-    fn cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2(device_address: Out<DevicePtr>, address: *mut c_void, _flags: c_uint) {
+    fn cuMemHostGetDevicePointer, cuMemHostGetDevicePointer_v2(
+        device_address: Out<DevicePtr>, address: *mut c_void, _flags: c_uint,
+    ) {
         let ledger = driver()?.ledger.read().expect("no panics");
         ledger.at(address as usize).filter(|found| found.kind.is_host()).ok_or(INVALID_VALUE)?;
         device_address.set(address as usize)

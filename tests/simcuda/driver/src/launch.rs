@@ -32,35 +32,58 @@ fn occupancy(blocks: Out<c_int>, block_size: c_int) -> Outcome {
 }
 
 crate::driver_api! {
-    fn cuLaunchKernel, cuLaunchKernel_ptsz(_function: Handle, _grid_x: c_uint, _grid_y: c_uint, _grid_z: c_uint, _block_x: c_uint, _block_y: c_uint, _block_z: c_uint, _shared: c_uint, stream: Handle, _params: *mut *mut c_void, _extra: *mut *mut c_void) {
+    fn cuLaunchKernel, cuLaunchKernel_ptsz(
+        _function: Handle, _grid_x: c_uint, _grid_y: c_uint, _grid_z: c_uint, _block_x: c_uint,
+        _block_y: c_uint, _block_z: c_uint, _shared: c_uint, stream: Handle,
+        _params: *mut *mut c_void, _extra: *mut *mut c_void,
+    ) {
         launch(stream)
     }
 
-    fn cuLaunchKernelEx, cuLaunchKernelEx_ptsz(config: In<LaunchConfig>, _function: Handle, _params: *mut *mut c_void, _extra: *mut *mut c_void) {
+    fn cuLaunchKernelEx, cuLaunchKernelEx_ptsz(
+        config: In<LaunchConfig>, _function: Handle, _params: *mut *mut c_void,
+        _extra: *mut *mut c_void,
+    ) {
         launch(config.get()?.stream)
     }
 
-    fn cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz(_function: Handle, _grid_x: c_uint, _grid_y: c_uint, _grid_z: c_uint, _block_x: c_uint, _block_y: c_uint, _block_z: c_uint, _shared: c_uint, stream: Handle, _params: *mut *mut c_void) {
+    fn cuLaunchCooperativeKernel, cuLaunchCooperativeKernel_ptsz(
+        _function: Handle, _grid_x: c_uint, _grid_y: c_uint, _grid_z: c_uint, _block_x: c_uint,
+        _block_y: c_uint, _block_z: c_uint, _shared: c_uint, stream: Handle,
+        _params: *mut *mut c_void,
+    ) {
         launch(stream)
     }
 
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: Out<c_int>, _function: Handle, block_size: c_int, _shared: usize) {
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: Out<c_int>, _function: Handle, block_size: c_int, _shared: usize,
+    ) {
         occupancy(blocks, block_size)
     }
 
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks: Out<c_int>, _function: Handle, block_size: c_int, _shared: usize, _flags: c_uint) {
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: Out<c_int>, _function: Handle, block_size: c_int, _shared: usize, _flags: c_uint,
+    ) {
         occupancy(blocks, block_size)
     }
 
-    fn cuOccupancyMaxActiveClusters(clusters: Out<c_int>, _function: Handle, _config: *const LaunchConfig) {
+    fn cuOccupancyMaxActiveClusters(
+        clusters: Out<c_int>, _function: Handle, _config: *const LaunchConfig,
+    ) {
         clusters.set(1)
     }
 
-    fn cuOccupancyMaxPotentialClusterSize(size: Out<c_int>, _function: Handle, _config: *const LaunchConfig) {
+    fn cuOccupancyMaxPotentialClusterSize(
+        size: Out<c_int>, _function: Handle, _config: *const LaunchConfig,
+    ) {
         size.set(8)
     }
 
-    fn cuTensorMapEncodeTiled(map: Out<[u64; 16]>, _kind: c_int, _rank: c_uint, _address: *mut c_void, _dims: *const u64, _strides: *const u64, _box: *const c_uint, _element_strides: *const c_uint, _interleave: c_int, _swizzle: c_int, _promotion: c_int, _fill: c_int) {
+    fn cuTensorMapEncodeTiled(
+        map: Out<[u64; 16]>, _kind: c_int, _rank: c_uint, _address: *mut c_void, _dims: *const u64,
+        _strides: *const u64, _box: *const c_uint, _element_strides: *const c_uint,
+        _interleave: c_int, _swizzle: c_int, _promotion: c_int, _fill: c_int,
+    ) {
         map.clear()
     }
 }

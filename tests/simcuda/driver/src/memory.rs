@@ -117,7 +117,9 @@ crate::driver_api! {
         address.set(allocate(size, Kind::Managed)?)
     }
 
-    fn cuMemAllocPitch_v2(address: Out<DevicePtr>, pitch: Out<usize>, width: usize, height: usize, _element: c_uint) {
+    fn cuMemAllocPitch_v2(
+        address: Out<DevicePtr>, pitch: Out<usize>, width: usize, height: usize, _element: c_uint,
+    ) {
         if address.is_null() || pitch.is_null() {
             return Err(INVALID_VALUE);
         }

@@ -91,7 +91,10 @@ crate::driver_api! {
         load(module)
     }
 
-    fn cuModuleLoadDataEx(module: Out<Handle>, _image: *const c_void, _count: c_uint, _options: *mut c_int, _values: *mut *mut c_void) {
+    fn cuModuleLoadDataEx(
+        module: Out<Handle>, _image: *const c_void, _count: c_uint, _options: *mut c_int,
+        _values: *mut *mut c_void,
+    ) {
         load(module)
     }
 
@@ -107,7 +110,9 @@ crate::driver_api! {
         function(result, module, name)
     }
 
-    fn cuModuleGetGlobal_v2(address: Out<DevicePtr>, size: Out<usize>, module: Handle, name: *const c_char) {
+    fn cuModuleGetGlobal_v2(
+        address: Out<DevicePtr>, size: Out<usize>, module: Handle, name: *const c_char,
+    ) {
         global(address, size, module, name)
     }
 
@@ -116,11 +121,17 @@ crate::driver_api! {
         mode.set(LAZY)
     }
 
-    fn cuLibraryLoadData(library: Out<Handle>, _code: *const c_void, _jit: *mut c_int, _jit_values: *mut *mut c_void, _jit_count: c_uint, _options: *mut c_int, _values: *mut *mut c_void, _count: c_uint) {
+    fn cuLibraryLoadData(
+        library: Out<Handle>, _code: *const c_void, _jit: *mut c_int, _jit_values: *mut *mut c_void,
+        _jit_count: c_uint, _options: *mut c_int, _values: *mut *mut c_void, _count: c_uint,
+    ) {
         library.set(driver()?.modules.insert(Module::default()))
     }
 
-    fn cuLibraryLoadFromFile(library: Out<Handle>, _path: *const c_char, _jit: *mut c_int, _jit_values: *mut *mut c_void, _jit_count: c_uint, _options: *mut c_int, _values: *mut *mut c_void, _count: c_uint) {
+    fn cuLibraryLoadFromFile(
+        library: Out<Handle>, _path: *const c_char, _jit: *mut c_int, _jit_values: *mut *mut c_void,
+        _jit_count: c_uint, _options: *mut c_int, _values: *mut *mut c_void, _count: c_uint,
+    ) {
         library.set(driver()?.modules.insert(Module::default()))
     }
 
@@ -142,7 +153,9 @@ crate::driver_api! {
         count.set(0)
     }
 
-    fn cuLibraryGetGlobal, cuLibraryGetManaged(address: Out<DevicePtr>, size: Out<usize>, library: Handle, name: *const c_char) {
+    fn cuLibraryGetGlobal, cuLibraryGetManaged(
+        address: Out<DevicePtr>, size: Out<usize>, library: Handle, name: *const c_char,
+    ) {
         global(address, size, library, name)
     }
 
@@ -180,15 +193,23 @@ crate::driver_api! {
         driver().map(|_| ())
     }
 
-    fn cuLinkCreate_v2(_count: c_uint, _options: *mut c_int, _values: *mut *mut c_void, state: Out<Handle>) {
+    fn cuLinkCreate_v2(
+        _count: c_uint, _options: *mut c_int, _values: *mut *mut c_void, state: Out<Handle>,
+    ) {
         state.set(driver()?.links.insert(Link))
     }
 
-    fn cuLinkAddData_v2(state: Handle, _kind: c_int, _data: *mut c_void, _size: usize, _name: *const c_char, _count: c_uint, _options: *mut c_int, _values: *mut *mut c_void) {
+    fn cuLinkAddData_v2(
+        state: Handle, _kind: c_int, _data: *mut c_void, _size: usize, _name: *const c_char,
+        _count: c_uint, _options: *mut c_int, _values: *mut *mut c_void,
+    ) {
         driver()?.links.get(state).map(|_| ())
     }
 
-    fn cuLinkAddFile_v2(state: Handle, _kind: c_int, _path: *const c_char, _count: c_uint, _options: *mut c_int, _values: *mut *mut c_void) {
+    fn cuLinkAddFile_v2(
+        state: Handle, _kind: c_int, _path: *const c_char, _count: c_uint, _options: *mut c_int,
+        _values: *mut *mut c_void,
+    ) {
         driver()?.links.get(state).map(|_| ())
     }
 

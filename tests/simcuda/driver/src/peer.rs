@@ -19,7 +19,9 @@ crate::driver_api! {
         Err(NOT_SUPPORTED)
     }
 
-    fn cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2(_address: Out<DevicePtr>, _handle: IpcHandle, _flags: c_uint) {
+    fn cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2(
+        _address: Out<DevicePtr>, _handle: IpcHandle, _flags: c_uint,
+    ) {
         Err(NOT_SUPPORTED)
     }
 
@@ -43,11 +45,16 @@ crate::driver_api! {
         Err(NOT_SUPPORTED)
     }
 
-    fn cuMulticastBindMem(_handle: Handle, _offset: usize, _memory: Handle, _memory_offset: usize, _size: usize, _flags: c_ulonglong) {
+    fn cuMulticastBindMem(
+        _handle: Handle, _offset: usize, _memory: Handle, _memory_offset: usize, _size: usize,
+        _flags: c_ulonglong,
+    ) {
         Err(NOT_SUPPORTED)
     }
 
-    fn cuMulticastBindAddr(_handle: Handle, _offset: usize, _address: DevicePtr, _size: usize, _flags: c_ulonglong) {
+    fn cuMulticastBindAddr(
+        _handle: Handle, _offset: usize, _address: DevicePtr, _size: usize, _flags: c_ulonglong,
+    ) {
         Err(NOT_SUPPORTED)
     }
 
@@ -55,7 +62,9 @@ crate::driver_api! {
         Err(NOT_SUPPORTED)
     }
 
-    fn cuMulticastGetGranularity(_granularity: Out<usize>, _properties: *const c_void, _option: c_uint) {
+    fn cuMulticastGetGranularity(
+        _granularity: Out<usize>, _properties: *const c_void, _option: c_uint,
+    ) {
         Err(NOT_SUPPORTED)
     }
 }

@@ -80,7 +80,9 @@ crate::driver_api! {
     }
 
     // Of an unknown address, or what an address does not have: zero, and no error.
-    fn cuPointerGetAttributes(count: c_uint, attributes: In<c_int>, values: In<Out<c_void>>, address: DevicePtr) {
+    fn cuPointerGetAttributes(
+        count: c_uint, attributes: In<c_int>, values: In<Out<c_void>>, address: DevicePtr,
+    ) {
         let driver = driver()?;
         let found = driver.ledger.read().expect("no panics").at(address).cloned();
         for index in 0..count as usize {

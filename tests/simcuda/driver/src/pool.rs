@@ -11,6 +11,7 @@ use crate::arena::{self, Backing};
 use crate::context;
 use crate::driver::{Counters, Driver, driver};
 use crate::ledger::Kind;
+use crate::ranges::Ranges;
 use crate::types::{
     Device, DevicePtr, Handle, LOCATION_DEVICE, MemAccessDesc, MemLocation, MemPoolProps,
 };
@@ -49,7 +50,7 @@ struct State {
 struct Span {
     base: usize,
     size: usize,
-    free: crate::ranges::Ranges,
+    free: Ranges,
     chunks: Vec<Chunk>,
 }
 
@@ -70,7 +71,7 @@ impl Span {
         Ok(Self {
             base,
             size,
-            free: crate::ranges::Ranges::new(base, size),
+            free: Ranges::new(base, size),
             chunks: vec![Chunk::default(); size / CHUNK],
         })
     }
@@ -282,7 +283,9 @@ crate::driver_api! {
         Ok(())
     }
 
-    fn cuMemGetDefaultMemPool, cuMemGetMemPool(pool: Out<Handle>, location: In<MemLocation>, _kind: c_int) {
+    fn cuMemGetDefaultMemPool, cuMemGetMemPool(
+        pool: Out<Handle>, location: In<MemLocation>, _kind: c_int,
+    ) {
         pool.set(default_pool(driver()?, device_of(location.get()?)?)?)
     }
 
@@ -362,7 +365,9 @@ crate::driver_api! {
         address.set(pool.allocate(driver, size)?)
     }
 
-    fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(address: Out<DevicePtr>, size: usize, pool: Handle, _stream: Handle) {
+    fn cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync_ptsz(
+        address: Out<DevicePtr>, size: usize, pool: Handle, _stream: Handle,
+    ) {
         let driver = driver()?;
         let pool = driver.pools.get(pool)?;
         if address.is_null() {

@@ -99,7 +99,9 @@ crate::driver_api! {
         fill(address, [value], count)
     }
 
-    fn cuMemsetD8Async, cuMemsetD8Async_ptsz(address: DevicePtr, value: c_uchar, count: usize, stream: Handle) {
+    fn cuMemsetD8Async, cuMemsetD8Async_ptsz(
+        address: DevicePtr, value: c_uchar, count: usize, stream: Handle,
+    ) {
         fill_async(address, [value], count, stream)
     }
 
@@ -107,7 +109,9 @@ crate::driver_api! {
         fill(address, value.to_ne_bytes(), count)
     }
 
-    fn cuMemsetD16Async, cuMemsetD16Async_ptsz(address: DevicePtr, value: c_ushort, count: usize, stream: Handle) {
+    fn cuMemsetD16Async, cuMemsetD16Async_ptsz(
+        address: DevicePtr, value: c_ushort, count: usize, stream: Handle,
+    ) {
         fill_async(address, value.to_ne_bytes(), count, stream)
     }
 
@@ -115,15 +119,22 @@ crate::driver_api! {
         fill(address, value.to_ne_bytes(), count)
     }
 
-    fn cuMemsetD32Async, cuMemsetD32Async_ptsz(address: DevicePtr, value: c_uint, count: usize, stream: Handle) {
+    fn cuMemsetD32Async, cuMemsetD32Async_ptsz(
+        address: DevicePtr, value: c_uint, count: usize, stream: Handle,
+    ) {
         fill_async(address, value.to_ne_bytes(), count, stream)
     }
 
-    fn cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds(address: DevicePtr, pitch: usize, value: c_uchar, width: usize, height: usize) {
+    fn cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds(
+        address: DevicePtr, pitch: usize, value: c_uchar, width: usize, height: usize,
+    ) {
         fill_2d(address, pitch, [value], width, height)
     }
 
-    fn cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz(address: DevicePtr, pitch: usize, value: c_uchar, width: usize, height: usize, _stream: Handle) {
+    fn cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz(
+        address: DevicePtr, pitch: usize, value: c_uchar, width: usize, height: usize,
+        _stream: Handle,
+    ) {
         fill_2d(address, pitch, [value], width, height)
     }
 }

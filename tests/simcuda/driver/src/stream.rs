@@ -12,7 +12,7 @@ use crate::context;
 use crate::driver::{Driver, driver};
 use crate::graph::{Capture, NodeKind};
 use crate::registry::Registry;
-use crate::types::{DevicePtr, Handle};
+use crate::types::{DevicePtr, Handle, MemLocation};
 
 /// A stream.
 #[derive(Debug)]
@@ -95,6 +95,26 @@ fn create(stream: Out<Handle>, flags: c_uint, priority: c_int) -> Outcome {
     }))
 }
 
+/// The context of a stream; for a built-in stream the current one.
+fn context_of(stream: Handle) -> Result<Handle, c_int> {
+    let of_stream = driver()?.streams.get(stream)?.context;
+    if of_stream == 0 {
+        Ok(context::current()?.context)
+    } else {
+        Ok(of_stream)
+    }
+}
+
+/// What prefetching and advising come to, where all memory is the host's.
+fn check_live(address: DevicePtr, size: usize) -> Outcome {
+    let live = driver()?
+        .ledger
+        .read()
+        .expect("no panics")
+        .covers(address, size);
+    if live { Ok(()) } else { Err(INVALID_VALUE) }
+}
+
 type StreamCallback = Option<unsafe extern "C" fn(Handle, c_int, *mut c_void)>;
 pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
 
@@ -139,11 +159,20 @@ crate::driver_api! {
     }
 
     fn cuStreamGetCtx, cuStreamGetCtx_ptsz(stream: Handle, context: Out<Handle>) {
-        let of_stream = driver()?.streams.get(stream)?.context;
-        context.set(if of_stream == 0 { context::current()?.context } else { of_stream })
+        context.set(context_of(stream)?)
     }
 
-    fn cuStreamAddCallback, cuStreamAddCallback_ptsz(stream: Handle, callback: StreamCallback, user: *mut c_void, _flags: c_uint) {
+    // There are no green contexts.
+    fn cuStreamGetCtx_v2, cuStreamGetCtx_v2_ptsz(
+        stream: Handle, context: Out<Handle>, green: Out<Handle>,
+    ) {
+        green.set_if_wanted(0);
+        context.set(context_of(stream)?)
+    }
+
+    fn cuStreamAddCallback, cuStreamAddCallback_ptsz(
+        stream: Handle, callback: StreamCallback, user: *mut c_void, _flags: c_uint,
+    ) {
         driver()?.streams.get(stream)?;
         let callback = callback.ok_or(INVALID_VALUE)?;
         // SAFETY: the caller gave this function to be called with this argument.
@@ -152,7 +181,9 @@ crate::driver_api! {
     }
 
     // While capturing the function becomes a node, and runs when the graph is launched.
-    fn cuLaunchHostFunc, cuLaunchHostFunc_ptsz(stream: Handle, function: HostFunction, user: *mut c_void) {
+    fn cuLaunchHostFunc, cuLaunchHostFunc_ptsz(
+        stream: Handle, function: HostFunction, user: *mut c_void,
+    ) {
         let driver = driver()?;
         let function = function.ok_or(INVALID_VALUE)?;
         let stream = driver.streams.get(stream)?;
@@ -165,40 +196,62 @@ crate::driver_api! {
         Ok(())
     }
 
-    fn cuStreamWriteValue32, cuStreamWriteValue32_v2, cuStreamWriteValue32_ptsz(_stream: Handle, address: DevicePtr, value: u32, _flags: c_uint) {
+    fn cuStreamWriteValue32, cuStreamWriteValue32_v2, cuStreamWriteValue32_ptsz(
+        _stream: Handle, address: DevicePtr, value: u32, _flags: c_uint,
+    ) {
         driver()?;
         Out::new(address as *mut u32).set(value)
     }
 
-    fn cuStreamWriteValue64, cuStreamWriteValue64_v2, cuStreamWriteValue64_ptsz(_stream: Handle, address: DevicePtr, value: u64, _flags: c_uint) {
+    fn cuStreamWriteValue64, cuStreamWriteValue64_v2, cuStreamWriteValue64_ptsz(
+        _stream: Handle, address: DevicePtr, value: u64, _flags: c_uint,
+    ) {
         driver()?;
         Out::new(address as *mut u64).set(value)
     }
 
     // Whatever a stream waits for has happened.
-    fn cuStreamWaitValue32, cuStreamWaitValue32_v2, cuStreamWaitValue32_ptsz(_stream: Handle, _address: DevicePtr, _value: u32, _flags: c_uint) {
+    fn cuStreamWaitValue32, cuStreamWaitValue32_v2, cuStreamWaitValue32_ptsz(
+        _stream: Handle, _address: DevicePtr, _value: u32, _flags: c_uint,
+    ) {
         driver().map(|_| ())
     }
 
-    fn cuStreamWaitValue64, cuStreamWaitValue64_v2, cuStreamWaitValue64_ptsz(_stream: Handle, _address: DevicePtr, _value: u64, _flags: c_uint) {
+    fn cuStreamWaitValue64, cuStreamWaitValue64_v2, cuStreamWaitValue64_ptsz(
+        _stream: Handle, _address: DevicePtr, _value: u64, _flags: c_uint,
+    ) {
         driver().map(|_| ())
     }
 
-    fn cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz(stream: Handle, _address: DevicePtr, _length: usize, _flags: c_uint) {
+    fn cuStreamAttachMemAsync, cuStreamAttachMemAsync_ptsz(
+        stream: Handle, _address: DevicePtr, _length: usize, _flags: c_uint,
+    ) {
         driver()?.streams.get(stream).map(|_| ())
     }
 
-    fn cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz(address: DevicePtr, size: usize, _device: c_int, _stream: Handle) {
-        let covered = driver()?.ledger.read().expect("no panics").covers(address, size);
-        if covered { Ok(()) } else { Err(INVALID_VALUE) }
+    fn cuMemPrefetchAsync, cuMemPrefetchAsync_ptsz(
+        address: DevicePtr, size: usize, _device: c_int, _stream: Handle,
+    ) {
+        check_live(address, size)
+    }
+
+    fn cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz(
+        address: DevicePtr, size: usize, _location: MemLocation, _flags: c_uint, _stream: Handle,
+    ) {
+        check_live(address, size)
     }
 
     fn cuMemAdvise(address: DevicePtr, size: usize, _advice: c_int, _device: c_int) {
-        let covered = driver()?.ledger.read().expect("no panics").covers(address, size);
-        if covered { Ok(()) } else { Err(INVALID_VALUE) }
+        check_live(address, size)
     }
 
-    fn cuStreamSetAttribute, cuStreamSetAttribute_ptsz(stream: Handle, _attribute: c_int, _value: *const c_void) {
+    fn cuMemAdvise_v2(address: DevicePtr, size: usize, _advice: c_int, _location: MemLocation) {
+        check_live(address, size)
+    }
+
+    fn cuStreamSetAttribute, cuStreamSetAttribute_ptsz(
+        stream: Handle, _attribute: c_int, _value: *const c_void,
+    ) {
         driver()?.streams.get(stream).map(|_| ()).map_err(|_| INVALID_HANDLE)
     }
 }

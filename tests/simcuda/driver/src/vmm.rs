@@ -254,12 +254,17 @@ fn retain(driver: &Driver, address: usize) -> Result<Handle, c_int> {
 }
 
 crate::driver_api! {
-    fn cuMemGetAllocationGranularity(granularity: Out<usize>, _properties: In<MemAllocationProp>, _option: c_int) {
+    fn cuMemGetAllocationGranularity(
+        granularity: Out<usize>, _properties: In<MemAllocationProp>, _option: c_int,
+    ) {
         driver()?;
         granularity.set(DEVICE_PAGE)
     }
 
-    fn cuMemAddressReserve(address: Out<DevicePtr>, size: usize, alignment: usize, hint: DevicePtr, _flags: c_ulonglong) {
+    fn cuMemAddressReserve(
+        address: Out<DevicePtr>, size: usize, alignment: usize, hint: DevicePtr,
+        _flags: c_ulonglong,
+    ) {
         let driver = driver()?;
         if size == 0 || !size.is_multiple_of(DEVICE_PAGE) || address.is_null() {
             return Err(INVALID_VALUE);
@@ -288,7 +293,9 @@ crate::driver_api! {
         Ok(())
     }
 
-    fn cuMemCreate(handle: Out<Handle>, size: usize, properties: In<MemAllocationProp>, _flags: c_ulonglong) {
+    fn cuMemCreate(
+        handle: Out<Handle>, size: usize, properties: In<MemAllocationProp>, _flags: c_ulonglong,
+    ) {
         if handle.is_null() {
             return Err(INVALID_VALUE);
         }
@@ -299,7 +306,9 @@ crate::driver_api! {
         release(driver()?, handle)
     }
 
-    fn cuMemMap(address: DevicePtr, size: usize, offset: usize, handle: Handle, _flags: c_ulonglong) {
+    fn cuMemMap(
+        address: DevicePtr, size: usize, offset: usize, handle: Handle, _flags: c_ulonglong,
+    ) {
         map(driver()?, address, size, offset, handle)
     }
 
@@ -307,7 +316,9 @@ crate::driver_api! {
         unmap(driver()?, address, size)
     }
 
-    fn cuMemSetAccess(address: DevicePtr, size: usize, descriptions: In<MemAccessDesc>, count: usize) {
+    fn cuMemSetAccess(
+        address: DevicePtr, size: usize, descriptions: In<MemAccessDesc>, count: usize,
+    ) {
         set_access(driver()?, address, size, descriptions, count)
     }
 
@@ -332,7 +343,9 @@ crate::driver_api! {
     }
 
     // Sharing between processes is not simulated.
-    fn cuMemExportToShareableHandle(_shareable: *mut c_void, _handle: Handle, _kind: c_int, _flags: c_ulonglong) {
+    fn cuMemExportToShareableHandle(
+        _shareable: *mut c_void, _handle: Handle, _kind: c_int, _flags: c_ulonglong,
+    ) {
         Err(NOT_SUPPORTED)
     }
 
@@ -340,7 +353,9 @@ crate::driver_api! {
         Err(NOT_SUPPORTED)
     }
 
-    fn cuMemGetHandleForAddressRange(_handle: *mut c_void, _address: DevicePtr, _size: usize, _kind: c_int, _flags: c_ulonglong) {
+    fn cuMemGetHandleForAddressRange(
+        _handle: *mut c_void, _address: DevicePtr, _size: usize, _kind: c_int, _flags: c_ulonglong,
+    ) {
         Err(NOT_SUPPORTED)
     }
 }

@@ -305,7 +305,9 @@ nvml_api! {
         store(info, pci_info(device(handle)?))
     }
 
-    fn nvmlDeviceGetCudaComputeCapability(handle: DeviceHandle, major: Out<c_int>, minor: Out<c_int>) {
+    fn nvmlDeviceGetCudaComputeCapability(
+        handle: DeviceHandle, major: Out<c_int>, minor: Out<c_int>,
+    ) {
         let capability = device(handle)?.capability;
         store(major, capability.0)?;
         store(minor, capability.1)
@@ -326,33 +328,55 @@ nvml_api! {
         store(utilization, Utilization { gpu: 0, memory: 0 })
     }
 
-    fn nvmlDeviceGetComputeRunningProcesses(handle: DeviceHandle, count: Out<c_uint>, list: Out<ProcessInfoV1>) {
+    fn nvmlDeviceGetComputeRunningProcesses(
+        handle: DeviceHandle, count: Out<c_uint>, list: Out<ProcessInfoV1>,
+    ) {
         store_processes(handle, count, list, |process| ProcessInfoV1 { pid: process.pid, used: process.bytes })
     }
 
-    fn nvmlDeviceGetComputeRunningProcesses_v2(handle: DeviceHandle, count: Out<c_uint>, list: Out<ProcessInfo>) {
+    fn nvmlDeviceGetComputeRunningProcesses_v2(
+        handle: DeviceHandle, count: Out<c_uint>, list: Out<ProcessInfo>,
+    ) {
         store_processes(handle, count, list, whole_gpu)
     }
 
-    fn nvmlDeviceGetComputeRunningProcesses_v3(handle: DeviceHandle, count: Out<c_uint>, list: Out<ProcessInfo>) {
+    fn nvmlDeviceGetComputeRunningProcesses_v3(
+        handle: DeviceHandle, count: Out<c_uint>, list: Out<ProcessInfo>,
+    ) {
         store_processes(handle, count, list, whole_gpu)
     }
 
     // There are no graphics processes.
-    fn nvmlDeviceGetGraphicsRunningProcesses_v3(handle: DeviceHandle, count: Out<c_uint>, _list: Out<ProcessInfo>) {
+    fn nvmlDeviceGetGraphicsRunningProcesses_v3(
+        handle: DeviceHandle, count: Out<c_uint>, _list: Out<ProcessInfo>,
+    ) {
         device(handle)?;
         store(count, 0)
     }
 
-    fn nvmlDeviceGetP2PStatus(first: DeviceHandle, second: DeviceHandle, _which: c_int, status: Out<c_int>) {
+    fn nvmlDeviceGetP2PStatus(
+        first: DeviceHandle, second: DeviceHandle, _which: c_int, status: Out<c_int>,
+    ) {
         device(first)?;
         device(second)?;
         store(status, 0)
     }
 
-    fn nvmlDeviceGetNvLinkState(_handle: DeviceHandle, _link: c_uint, _active: Out<c_int>) { Err(NOT_SUPPORTED) }
-    fn nvmlDeviceGetNvLinkRemoteDeviceType(_handle: DeviceHandle, _link: c_uint, _kind: Out<c_int>) { Err(NOT_SUPPORTED) }
-    fn nvmlDeviceGetNvLinkRemotePciInfo_v2(_handle: DeviceHandle, _link: c_uint, _info: Out<PciInfo>) { Err(NOT_SUPPORTED) }
+    fn nvmlDeviceGetNvLinkState(
+        _handle: DeviceHandle, _link: c_uint, _active: Out<c_int>,
+    ) {
+        Err(NOT_SUPPORTED)
+    }
+    fn nvmlDeviceGetNvLinkRemoteDeviceType(
+        _handle: DeviceHandle, _link: c_uint, _kind: Out<c_int>,
+    ) {
+        Err(NOT_SUPPORTED)
+    }
+    fn nvmlDeviceGetNvLinkRemotePciInfo_v2(
+        _handle: DeviceHandle, _link: c_uint, _info: Out<PciInfo>,
+    ) {
+        Err(NOT_SUPPORTED)
+    }
     fn nvmlDeviceGetGpuFabricInfoV(_handle: DeviceHandle, _info: *mut c_void) { Err(NOT_SUPPORTED) }
 }
 

@@ -90,7 +90,9 @@ crate::runtime_api! {
         copy(destination, source, size, kind)
     }
 
-    fn cudaMemcpyAsync, cudaMemcpyAsync_ptsz(destination: usize, source: usize, size: usize, kind: c_int, stream: Handle) {
+    fn cudaMemcpyAsync, cudaMemcpyAsync_ptsz(
+        destination: usize, source: usize, size: usize, kind: c_int, stream: Handle,
+    ) {
         copy_async(destination, source, size, kind, stream)
     }
 
@@ -100,28 +102,40 @@ crate::runtime_api! {
         if size == 0 { Ok(()) } else { driver.cuMemcpyPeer(destination, to, source, from, size) }
     }
 
-    fn cudaMemcpyPeerAsync(destination: usize, to: c_int, source: usize, from: c_int, size: usize, stream: Handle) {
+    fn cudaMemcpyPeerAsync(
+        destination: usize, to: c_int, source: usize, from: c_int, size: usize, stream: Handle,
+    ) {
         let driver = bound()?;
         let (to, from) = peers(driver, to, from)?;
         if size == 0 { Ok(()) } else { driver.cuMemcpyPeerAsync(destination, to, source, from, size, stream) }
     }
 
-    fn cudaMemcpy2D(destination: usize, destination_pitch: usize, source: usize, source_pitch: usize, width: usize, height: usize, _kind: c_int) {
+    fn cudaMemcpy2D(
+        destination: usize, destination_pitch: usize, source: usize, source_pitch: usize,
+        width: usize, height: usize, _kind: c_int,
+    ) {
         let description = rectangle((destination, destination_pitch), (source, source_pitch), width, height);
         bound()?.cuMemcpy2D(In::new(&raw const description))
     }
 
-    fn cudaMemcpy2DAsync(destination: usize, destination_pitch: usize, source: usize, source_pitch: usize, width: usize, height: usize, _kind: c_int, stream: Handle) {
+    fn cudaMemcpy2DAsync(
+        destination: usize, destination_pitch: usize, source: usize, source_pitch: usize,
+        width: usize, height: usize, _kind: c_int, stream: Handle,
+    ) {
         let description = rectangle((destination, destination_pitch), (source, source_pitch), width, height);
         bound()?.cuMemcpy2DAsync(In::new(&raw const description), stream)
     }
 
-    fn cudaMemcpyToSymbol(symbol: *const c_void, source: usize, size: usize, offset: usize, kind: c_int) {
+    fn cudaMemcpyToSymbol(
+        symbol: *const c_void, source: usize, size: usize, offset: usize, kind: c_int,
+    ) {
         bound()?;
         copy(crate::symbols::address(symbol)? + offset, source, size, kind)
     }
 
-    fn cudaMemcpyFromSymbol(destination: usize, symbol: *const c_void, size: usize, offset: usize, kind: c_int) {
+    fn cudaMemcpyFromSymbol(
+        destination: usize, symbol: *const c_void, size: usize, offset: usize, kind: c_int,
+    ) {
         bound()?;
         copy(destination, crate::symbols::address(symbol)? + offset, size, kind)
     }
@@ -142,7 +156,9 @@ crate::runtime_api! {
         if count == 0 { Ok(()) } else { driver.cuMemsetD8(address, value as u8, count) }
     }
 
-    fn cudaMemsetAsync, cudaMemsetAsync_ptsz(address: DevicePtr, value: c_int, count: usize, stream: Handle) {
+    fn cudaMemsetAsync, cudaMemsetAsync_ptsz(
+        address: DevicePtr, value: c_int, count: usize, stream: Handle,
+    ) {
         let driver = bound()?;
         if count == 0 { Ok(()) } else { driver.cuMemsetD8Async(address, value as u8, count, stream) }
     }
@@ -151,7 +167,9 @@ crate::runtime_api! {
         bound()?.cuMemsetD2D8(address, pitch, value as u8, width, height)
     }
 
-    fn cudaMemset2DAsync(address: DevicePtr, pitch: usize, value: c_int, width: usize, height: usize, stream: Handle) {
+    fn cudaMemset2DAsync(
+        address: DevicePtr, pitch: usize, value: c_int, width: usize, height: usize, stream: Handle,
+    ) {
         bound()?.cuMemsetD2D8Async(address, pitch, value as u8, width, height, stream)
     }
 }

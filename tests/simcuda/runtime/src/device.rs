@@ -108,11 +108,16 @@ crate::runtime_api! {
         bound()?.cuProfilerStop()
     }
 
-    fn cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz(name: *const c_char, address: Out<*const c_void>, flags: c_ulonglong, status: Out<c_int>) {
+    fn cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz(
+        name: *const c_char, address: Out<*const c_void>, flags: c_ulonglong, status: Out<c_int>,
+    ) {
         entry_point(name, address, RUNTIME_VERSION, flags, status)
     }
 
-    fn cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz(name: *const c_char, address: Out<*const c_void>, version: c_uint, flags: c_ulonglong, status: Out<c_int>) {
+    fn cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz(
+        name: *const c_char, address: Out<*const c_void>, version: c_uint, flags: c_ulonglong,
+        status: Out<c_int>,
+    ) {
         let version = c_int::try_from(version).map_err(|_| INVALID_VALUE)?;
         entry_point(name, address, version, flags, status)
     }

@@ -11,6 +11,9 @@ use simcuda_common::types::{
     CaptureId, Device, DevicePtr, Handle, LaunchConfig, MemAccessDesc, MemPoolProps, Memcpy2D, Uuid,
 };
 
+/// The CUDA version whose signatures are declared below, whatever version of the runtime
+/// is built: asking for a later one could give a function with other parameters.
+const SIGNATURES: c_int = 12080;
 
 pub type StreamCallback = Option<unsafe extern "C" fn(Handle, c_int, *mut c_void)>;
 pub type HostFunction = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -83,7 +86,9 @@ driver_functions! {
     fn cuCtxEnablePeerAccess(peer: Handle, flags: c_uint);
     fn cuCtxDisablePeerAccess(peer: Handle);
     fn cuMemAlloc(address: Out<DevicePtr>, size: usize);
-    fn cuMemAllocPitch(address: Out<DevicePtr>, pitch: Out<usize>, width: usize, height: usize, element: c_uint);
+    fn cuMemAllocPitch(
+        address: Out<DevicePtr>, pitch: Out<usize>, width: usize, height: usize, element: c_uint,
+    );
     fn cuMemAllocManaged(address: Out<DevicePtr>, size: usize, flags: c_uint);
     fn cuMemFree(address: DevicePtr);
     fn cuMemGetInfo(free: Out<usize>, total: Out<usize>);
@@ -92,7 +97,9 @@ driver_functions! {
     fn cuMemFreeHost(address: *mut c_void);
     fn cuMemHostRegister(address: *mut c_void, size: usize, flags: c_uint);
     fn cuMemHostUnregister(address: *mut c_void);
-    fn cuMemHostGetDevicePointer(device_address: Out<DevicePtr>, address: *mut c_void, flags: c_uint);
+    fn cuMemHostGetDevicePointer(
+        device_address: Out<DevicePtr>, address: *mut c_void, flags: c_uint,
+    );
     fn cuMemHostGetFlags(flags: Out<c_uint>, address: *mut c_void);
     fn cuMemAllocAsync(address: Out<DevicePtr>, size: usize, stream: Handle);
     fn cuMemAllocFromPoolAsync(address: Out<DevicePtr>, size: usize, pool: Handle, stream: Handle);
@@ -108,18 +115,29 @@ driver_functions! {
     fn cuMemcpyHtoD(destination: DevicePtr, source: *const c_void, size: usize);
     fn cuMemcpyDtoH(destination: *mut c_void, source: DevicePtr, size: usize);
     fn cuMemcpyDtoD(destination: DevicePtr, source: DevicePtr, size: usize);
-    fn cuMemcpyHtoDAsync(destination: DevicePtr, source: *const c_void, size: usize, stream: Handle);
+    fn cuMemcpyHtoDAsync(
+        destination: DevicePtr, source: *const c_void, size: usize, stream: Handle,
+    );
     fn cuMemcpyDtoHAsync(destination: *mut c_void, source: DevicePtr, size: usize, stream: Handle);
     fn cuMemcpyDtoDAsync(destination: DevicePtr, source: DevicePtr, size: usize, stream: Handle);
-    fn cuMemcpyPeer(destination: DevicePtr, to: Handle, source: DevicePtr, from: Handle, size: usize);
-    fn cuMemcpyPeerAsync(destination: DevicePtr, to: Handle, source: DevicePtr, from: Handle, size: usize, stream: Handle);
+    fn cuMemcpyPeer(
+        destination: DevicePtr, to: Handle, source: DevicePtr, from: Handle, size: usize,
+    );
+    fn cuMemcpyPeerAsync(
+        destination: DevicePtr, to: Handle, source: DevicePtr, from: Handle, size: usize,
+        stream: Handle,
+    );
     fn cuMemcpy2D(description: In<Memcpy2D>);
     fn cuMemcpy2DAsync(description: In<Memcpy2D>, stream: Handle);
     fn cuMemsetD8(address: DevicePtr, value: u8, count: usize);
     fn cuMemsetD8Async(address: DevicePtr, value: u8, count: usize, stream: Handle);
     fn cuMemsetD2D8(address: DevicePtr, pitch: usize, value: u8, width: usize, height: usize);
-    fn cuMemsetD2D8Async(address: DevicePtr, pitch: usize, value: u8, width: usize, height: usize, stream: Handle);
-    fn cuPointerGetAttributes(count: c_uint, attributes: In<c_int>, values: In<*mut c_void>, address: DevicePtr);
+    fn cuMemsetD2D8Async(
+        address: DevicePtr, pitch: usize, value: u8, width: usize, height: usize, stream: Handle,
+    );
+    fn cuPointerGetAttributes(
+        count: c_uint, attributes: In<c_int>, values: In<*mut c_void>, address: DevicePtr,
+    );
     fn cuStreamCreate(stream: Out<Handle>, flags: c_uint);
     fn cuStreamCreateWithPriority(stream: Out<Handle>, flags: c_uint, priority: c_int);
     fn cuStreamDestroy(stream: Handle);
@@ -129,14 +147,25 @@ driver_functions! {
     fn cuStreamGetPriority(stream: Handle, priority: Out<c_int>);
     fn cuStreamGetFlags(stream: Handle, flags: Out<c_uint>);
     fn cuStreamGetId(stream: Handle, id: Out<c_ulonglong>);
-    fn cuStreamAddCallback(stream: Handle, callback: StreamCallback, user: *mut c_void, flags: c_uint);
+    fn cuStreamAddCallback(
+        stream: Handle, callback: StreamCallback, user: *mut c_void, flags: c_uint,
+    );
     fn cuLaunchHostFunc(stream: Handle, function: HostFunction, user: *mut c_void);
     fn cuStreamBeginCapture(stream: Handle, mode: c_int);
-    fn cuStreamBeginCaptureToGraph(stream: Handle, graph: Handle, dependencies: *const Handle, edges: *const c_void, count: usize, mode: c_int);
+    fn cuStreamBeginCaptureToGraph(
+        stream: Handle, graph: Handle, dependencies: *const Handle, edges: *const c_void,
+        count: usize, mode: c_int,
+    );
     fn cuStreamEndCapture(stream: Handle, graph: Out<Handle>);
     fn cuStreamIsCapturing(stream: Handle, status: Out<c_int>);
-    fn cuStreamGetCaptureInfo(stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>, dependencies: Out<*const Handle>, edges: Out<*const c_void>, count: Out<usize>);
-    fn cuStreamUpdateCaptureDependencies(stream: Handle, dependencies: *const Handle, edges: *const c_void, count: usize, flags: c_uint);
+    fn cuStreamGetCaptureInfo(
+        stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>,
+        dependencies: Out<*const Handle>, edges: Out<*const c_void>, count: Out<usize>,
+    );
+    fn cuStreamUpdateCaptureDependencies(
+        stream: Handle, dependencies: *const Handle, edges: *const c_void, count: usize,
+        flags: c_uint,
+    );
     fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>);
     fn cuGraphCreate(graph: Out<Handle>, flags: c_uint);
     fn cuGraphDestroy(graph: Handle);
@@ -146,10 +175,17 @@ driver_functions! {
     fn cuGraphLaunch(exec: Handle, stream: Handle);
     fn cuGraphGetNodes(graph: Handle, nodes: Out<Handle>, count: Out<usize>);
     fn cuGraphNodeGetType(node: Handle, kind: Out<c_int>);
-    fn cuGraphNodeGetDependencies(node: Handle, dependencies: Out<Handle>, edges: *mut c_void, count: Out<usize>);
+    fn cuGraphNodeGetDependencies(
+        node: Handle, dependencies: Out<Handle>, edges: *mut c_void, count: Out<usize>,
+    );
     fn cuGraphDebugDotPrint(graph: Handle, path: *const c_char, flags: c_uint);
-    fn cuGraphConditionalHandleCreate(handle: Out<c_ulonglong>, graph: Handle, context: Handle, default: c_uint, flags: c_uint);
-    fn cuUserObjectCreate(object: Out<Handle>, pointer: *mut c_void, destroy: HostFunction, references: c_uint, flags: c_uint);
+    fn cuGraphConditionalHandleCreate(
+        handle: Out<c_ulonglong>, graph: Handle, context: Handle, default: c_uint, flags: c_uint,
+    );
+    fn cuUserObjectCreate(
+        object: Out<Handle>, pointer: *mut c_void, destroy: HostFunction, references: c_uint,
+        flags: c_uint,
+    );
     fn cuUserObjectRetain(object: Handle, count: c_uint);
     fn cuUserObjectRelease(object: Handle, count: c_uint);
     fn cuGraphRetainUserObject(graph: Handle, object: Handle, count: c_uint, flags: c_uint);
@@ -160,25 +196,42 @@ driver_functions! {
     fn cuEventQuery(event: Handle);
     fn cuEventSynchronize(event: Handle);
     fn cuEventElapsedTime(milliseconds: Out<f32>, start: Handle, end: Handle);
-    fn cuLaunchKernel(function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
-    fn cuLaunchCooperativeKernel(function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Handle, params: *mut *mut c_void);
-    fn cuLaunchKernelEx(config: In<LaunchConfig>, function: Handle, params: *mut *mut c_void, extra: *mut *mut c_void);
-    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks: Out<c_int>, function: Handle, block_size: c_int, shared: usize, flags: c_uint);
-    fn cuLibraryLoadData(library: Out<Handle>, code: *const c_void, jit: *mut c_int, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut c_int, values: *mut *mut c_void, count: c_uint);
-    fn cuLibraryLoadFromFile(library: Out<Handle>, path: *const c_char, jit: *mut c_int, jit_values: *mut *mut c_void, jit_count: c_uint, options: *mut c_int, values: *mut *mut c_void, count: c_uint);
+    fn cuLaunchKernel(
+        function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint,
+        block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Handle, params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
+    fn cuLaunchCooperativeKernel(
+        function: Handle, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint,
+        block_y: c_uint, block_z: c_uint, shared: c_uint, stream: Handle, params: *mut *mut c_void,
+    );
+    fn cuLaunchKernelEx(
+        config: In<LaunchConfig>, function: Handle, params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    );
+    fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: Out<c_int>, function: Handle, block_size: c_int, shared: usize, flags: c_uint,
+    );
+    fn cuLibraryLoadData(
+        library: Out<Handle>, code: *const c_void, jit: *mut c_int, jit_values: *mut *mut c_void,
+        jit_count: c_uint, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
+    );
+    fn cuLibraryLoadFromFile(
+        library: Out<Handle>, path: *const c_char, jit: *mut c_int, jit_values: *mut *mut c_void,
+        jit_count: c_uint, options: *mut c_int, values: *mut *mut c_void, count: c_uint,
+    );
     fn cuLibraryUnload(library: Handle);
     fn cuLibraryGetKernel(kernel: Out<Handle>, library: Handle, name: *const c_char);
     fn cuLibraryGetKernelCount(count: Out<c_uint>, library: Handle);
-    fn cuLibraryGetGlobal(address: Out<DevicePtr>, size: Out<usize>, library: Handle, name: *const c_char);
-    fn cuLibraryGetManaged(address: Out<DevicePtr>, size: Out<usize>, library: Handle, name: *const c_char);
+    fn cuLibraryGetGlobal(
+        address: Out<DevicePtr>, size: Out<usize>, library: Handle, name: *const c_char,
+    );
+    fn cuLibraryGetManaged(
+        address: Out<DevicePtr>, size: Out<usize>, library: Handle, name: *const c_char,
+    );
     fn cuProfilerStart();
     fn cuProfilerStop();
 }
-
-/// The version of the driver's interface that the table above declares. CUDA 13 gives other
-/// signatures to some of these names (`cuCtxSynchronize` takes a context there), so both runtimes
-/// ask for what they call.
-const INTERFACE_VERSION: c_int = 12080;
 
 type GetProcAddress =
     unsafe extern "C" fn(*const c_char, Out<*const c_void>, c_int, u64, Out<c_int>) -> c_int;
@@ -214,7 +267,7 @@ fn look_up(get: GetProcAddress, name: &str) -> Option<*const c_void> {
         get(
             c_name.as_ptr(),
             Out::new(&raw mut address),
-            INTERFACE_VERSION,
+            SIGNATURES,
             0,
             Out::new(&raw mut status),
         );

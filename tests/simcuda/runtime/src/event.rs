@@ -24,7 +24,9 @@ crate::runtime_api! {
         bound()?.cuEventRecord(event, stream)
     }
 
-    fn cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz(event: Handle, stream: Handle, flags: c_uint) {
+    fn cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz(
+        event: Handle, stream: Handle, flags: c_uint,
+    ) {
         bound()?.cuEventRecordWithFlags(event, stream, flags)
     }
 
@@ -36,7 +38,9 @@ crate::runtime_api! {
         bound()?.cuEventSynchronize(event)
     }
 
-    fn cudaEventElapsedTime, cudaEventElapsedTime_v2(milliseconds: Out<f32>, start: Handle, end: Handle) {
+    fn cudaEventElapsedTime, cudaEventElapsedTime_v2(
+        milliseconds: Out<f32>, start: Handle, end: Handle,
+    ) {
         bound()?.cuEventElapsedTime(milliseconds, start, end)
     }
 }

@@ -18,7 +18,9 @@ crate::runtime_api! {
         bound()?.cuGraphDestroy(graph)
     }
 
-    fn cudaGraphInstantiate, cudaGraphInstantiateWithFlags(exec: Out<Handle>, graph: Handle, flags: c_ulonglong) {
+    fn cudaGraphInstantiate, cudaGraphInstantiateWithFlags(
+        exec: Out<Handle>, graph: Handle, flags: c_ulonglong,
+    ) {
         bound()?.cuGraphInstantiateWithFlags(exec, graph, flags)
     }
 
@@ -46,7 +48,10 @@ crate::runtime_api! {
         bound()?.cuGraphDebugDotPrint(graph, path, flags)
     }
 
-    fn cudaUserObjectCreate(object: Out<Handle>, pointer: *mut c_void, destroy: HostFunction, references: c_uint, flags: c_uint) {
+    fn cudaUserObjectCreate(
+        object: Out<Handle>, pointer: *mut c_void, destroy: HostFunction, references: c_uint,
+        flags: c_uint,
+    ) {
         bound()?.cuUserObjectCreate(object, pointer, destroy, references, flags)
     }
 
@@ -63,12 +68,10 @@ crate::runtime_api! {
     }
 
     // Conditional nodes decide on what kernels compute; there is nothing to decide on.
-    fn cudaGraphConditionalHandleCreate(handle: Out<c_ulonglong>, graph: Handle, default: c_uint, flags: c_uint) {
+    fn cudaGraphConditionalHandleCreate(
+        handle: Out<c_ulonglong>, graph: Handle, default: c_uint, flags: c_uint,
+    ) {
         bound()?.cuGraphConditionalHandleCreate(handle, graph, 0, default, flags)
-    }
-
-    fn cudaGraphAddNode, cudaGraphAddNode_v2(_node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _edges: *const c_void, _count: usize, _params: *mut c_void) {
-        Err(NOT_SUPPORTED)
     }
 }
 
@@ -78,15 +81,34 @@ pub mod versioned {
 
     #[cfg(feature = "cuda13")]
     crate::runtime_api! {
-        fn cudaGraphNodeGetDependencies(node: Handle, dependencies: Out<Handle>, edges: *mut c_void, count: Out<usize>) {
+        fn cudaGraphNodeGetDependencies(
+            node: Handle, dependencies: Out<Handle>, edges: *mut c_void, count: Out<usize>,
+        ) {
             bound()?.cuGraphNodeGetDependencies(node, dependencies, edges, count)
+        }
+
+        // Nodes made by hand; what streams capture is all that PyTorch launches.
+        fn cudaGraphAddNode(
+            _node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _edges: *const c_void,
+            _count: usize, _params: *mut c_void,
+        ) {
+            Err(NOT_SUPPORTED)
         }
     }
 
     #[cfg(not(feature = "cuda13"))]
     crate::runtime_api! {
-        fn cudaGraphNodeGetDependencies(node: Handle, dependencies: Out<Handle>, count: Out<usize>) {
+        fn cudaGraphNodeGetDependencies(
+            node: Handle, dependencies: Out<Handle>, count: Out<usize>,
+        ) {
             bound()?.cuGraphNodeGetDependencies(node, dependencies, std::ptr::null_mut(), count)
+        }
+
+        fn cudaGraphAddNode(
+            _node: Out<Handle>, _graph: Handle, _dependencies: *const Handle, _count: usize,
+            _params: *mut c_void,
+        ) {
+            Err(NOT_SUPPORTED)
         }
     }
 }

@@ -145,22 +145,33 @@ fn launch(
 }
 
 crate::runtime_api! {
-    fn cudaLaunchKernel, cudaLaunchKernel_ptsz(function: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, stream: Handle) {
+    fn cudaLaunchKernel, cudaLaunchKernel_ptsz(
+        function: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize,
+        stream: Handle,
+    ) {
         launch(function, grid, block, args, shared, stream)
     }
 
-    fn __cudaLaunchKernel, __cudaLaunchKernel_ptsz(kernel: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, stream: Handle) {
+    fn __cudaLaunchKernel, __cudaLaunchKernel_ptsz(
+        kernel: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize,
+        stream: Handle,
+    ) {
         launch(kernel, grid, block, args, shared, stream)
     }
 
-    fn cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz(function: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize, stream: Handle) {
+    fn cudaLaunchCooperativeKernel, cudaLaunchCooperativeKernel_ptsz(
+        function: Handle, grid: Dim3, block: Dim3, args: *mut *mut c_void, shared: usize,
+        stream: Handle,
+    ) {
         bound()?.cuLaunchCooperativeKernel(
             function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared as c_uint, stream, args,
         )
     }
 
     // `cudaLaunchConfig_t` has the layout of `CUlaunchConfig`.
-    fn cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz(config: In<LaunchConfig>, function: Handle, args: *mut *mut c_void) {
+    fn cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz(
+        config: In<LaunchConfig>, function: Handle, args: *mut *mut c_void,
+    ) {
         bound()?.cuLaunchKernelEx(config, function, args, std::ptr::null_mut())
     }
 
@@ -202,23 +213,33 @@ crate::runtime_api! {
         bound().map(|_| ())
     }
 
-    fn cudaKernelSetAttributeForDevice(_kernel: Handle, _which: c_int, _value: c_int, _device: c_int) {
+    fn cudaKernelSetAttributeForDevice(
+        _kernel: Handle, _which: c_int, _value: c_int, _device: c_int,
+    ) {
         bound().map(|_| ())
     }
 
-    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks: Out<c_int>, function: Handle, block_size: c_int, shared: usize) {
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: Out<c_int>, function: Handle, block_size: c_int, shared: usize,
+    ) {
         bound()?.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared, 0)
     }
 
-    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks: Out<c_int>, function: Handle, block_size: c_int, shared: usize, flags: c_uint) {
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: Out<c_int>, function: Handle, block_size: c_int, shared: usize, flags: c_uint,
+    ) {
         bound()?.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared, flags)
     }
 
-    fn cudaOccupancyMaxActiveClusters(clusters: Out<c_int>, _function: Handle, _config: *const LaunchConfig) {
+    fn cudaOccupancyMaxActiveClusters(
+        clusters: Out<c_int>, _function: Handle, _config: *const LaunchConfig,
+    ) {
         clusters.set(1)
     }
 
-    fn cudaOccupancyAvailableDynamicSMemPerBlock(bytes: Out<usize>, _function: Handle, _blocks: c_int, _block_size: c_int) {
+    fn cudaOccupancyAvailableDynamicSMemPerBlock(
+        bytes: Out<usize>, _function: Handle, _blocks: c_int, _block_size: c_int,
+    ) {
         bytes.set(48 << 10)
     }
 }

@@ -122,7 +122,9 @@ crate::runtime_api! {
         bound()?.cuMemHostUnregister(address)
     }
 
-    fn cudaHostGetDevicePointer(device_address: Out<DevicePtr>, address: *mut c_void, flags: c_uint) {
+    fn cudaHostGetDevicePointer(
+        device_address: Out<DevicePtr>, address: *mut c_void, flags: c_uint,
+    ) {
         bound()?.cuMemHostGetDevicePointer(device_address, address, flags)
     }
 

@@ -13,7 +13,9 @@ crate::runtime_api! {
         bound()?.cuMemAllocAsync(address, size, stream)
     }
 
-    fn cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz(address: Out<DevicePtr>, size: usize, pool: Handle, stream: Handle) {
+    fn cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz(
+        address: Out<DevicePtr>, size: usize, pool: Handle, stream: Handle,
+    ) {
         bound()?.cuMemAllocFromPoolAsync(address, size, pool, stream)
     }
 

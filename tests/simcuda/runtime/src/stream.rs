@@ -69,11 +69,15 @@ crate::runtime_api! {
         device.set(current_device()?)
     }
 
-    fn cudaStreamAddCallback, cudaStreamAddCallback_ptsz(stream: Handle, callback: StreamCallback, user: *mut c_void, flags: c_uint) {
+    fn cudaStreamAddCallback, cudaStreamAddCallback_ptsz(
+        stream: Handle, callback: StreamCallback, user: *mut c_void, flags: c_uint,
+    ) {
         bound()?.cuStreamAddCallback(stream, callback, user, flags)
     }
 
-    fn cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz(stream: Handle, function: HostFunction, user: *mut c_void) {
+    fn cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz(
+        stream: Handle, function: HostFunction, user: *mut c_void,
+    ) {
         bound()?.cuLaunchHostFunc(stream, function, user)
     }
 
@@ -81,7 +85,10 @@ crate::runtime_api! {
         bound()?.cuStreamBeginCapture(stream, mode)
     }
 
-    fn cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz(stream: Handle, graph: Handle, dependencies: *const Handle, edges: *const c_void, count: usize, mode: c_int) {
+    fn cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz(
+        stream: Handle, graph: Handle, dependencies: *const Handle, edges: *const c_void,
+        count: usize, mode: c_int,
+    ) {
         bound()?.cuStreamBeginCaptureToGraph(stream, graph, dependencies, edges, count, mode)
     }
 
@@ -93,11 +100,17 @@ crate::runtime_api! {
         bound()?.cuStreamIsCapturing(stream, status)
     }
 
-    fn cudaStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2_ptsz(stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>, dependencies: Out<*const Handle>, count: Out<usize>) {
+    fn cudaStreamGetCaptureInfo_v2, cudaStreamGetCaptureInfo_v2_ptsz(
+        stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>,
+        dependencies: Out<*const Handle>, count: Out<usize>,
+    ) {
         capture_info(stream, status, id, graph, dependencies, null(), count)
     }
 
-    fn cudaStreamGetCaptureInfo_v3, cudaStreamGetCaptureInfo_v3_ptsz(stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>, dependencies: Out<*const Handle>, edges: Out<*const c_void>, count: Out<usize>) {
+    fn cudaStreamGetCaptureInfo_v3, cudaStreamGetCaptureInfo_v3_ptsz(
+        stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>,
+        dependencies: Out<*const Handle>, edges: Out<*const c_void>, count: Out<usize>,
+    ) {
         capture_info(stream, status, id, graph, dependencies, edges, count)
     }
 
@@ -112,22 +125,32 @@ pub mod versioned {
 
     #[cfg(feature = "cuda13")]
     crate::runtime_api! {
-        fn cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz(stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>, dependencies: Out<*const Handle>, edges: Out<*const c_void>, count: Out<usize>) {
+        fn cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz(
+            stream: Handle, status: Out<c_int>, id: Out<CaptureId>, graph: Out<Handle>,
+            dependencies: Out<*const Handle>, edges: Out<*const c_void>, count: Out<usize>,
+        ) {
             capture_info(stream, status, id, graph, dependencies, edges, count)
         }
 
-        fn cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz(stream: Handle, dependencies: *const Handle, edges: *const c_void, count: usize, flags: c_uint) {
+        fn cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz(
+            stream: Handle, dependencies: *const Handle, edges: *const c_void, count: usize,
+            flags: c_uint,
+        ) {
             bound()?.cuStreamUpdateCaptureDependencies(stream, dependencies, edges, count, flags)
         }
     }
 
     #[cfg(not(feature = "cuda13"))]
     crate::runtime_api! {
-        fn cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz(stream: Handle, status: Out<c_int>, id: Out<CaptureId>) {
+        fn cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz(
+            stream: Handle, status: Out<c_int>, id: Out<CaptureId>,
+        ) {
             capture_info(stream, status, id, null(), null(), null(), null())
         }
 
-        fn cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz(stream: Handle, dependencies: *const Handle, count: usize, flags: c_uint) {
+        fn cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz(
+            stream: Handle, dependencies: *const Handle, count: usize, flags: c_uint,
+        ) {
             bound()?.cuStreamUpdateCaptureDependencies(stream, dependencies, std::ptr::null(), count, flags)
         }
     }
