@@ -48,6 +48,7 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
         eprintln!("flamegraph: {}", path.display());
     }
     print_report(&finished, &options.report)?;
+    leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,6 +56,7 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
 pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
     let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
     print_report(&finished, &options.report)?;
+    leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -114,9 +116,6 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
         Show::Live => live(&engine, &stop, until, target.pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
-    if !engine.ended() {
-        eprintln!("detaching");
-    }
     let finished = engine.finish()?;
     if finished.end == End::Exited {
         eprintln!("process {} ended; this is its last state", target.pid);
@@ -175,6 +174,14 @@ fn wait(engine: &Engine, stop: &AtomicBool, until: Option<Instant>) {
     {
         thread::sleep(TICK);
     }
+}
+
+/// Takes the rest of the probes off.
+fn leave(finished: Finished) {
+    if finished.end == End::Stopped {
+        eprintln!("detaching");
+    }
+    drop(finished.session);
 }
 
 fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> {

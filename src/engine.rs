@@ -47,6 +47,8 @@ pub struct Finished {
     pub view: View,
     /// Why it ended.
     pub end: End,
+    /// Dropped last: taking the rest of the probes off takes a second or two.
+    pub session: Session,
 }
 
 impl Engine {
@@ -121,6 +123,7 @@ impl Work {
     fn run(mut self) -> Finished {
         let records = self.session.records().clone();
         let mut end = None;
+        let mut until = now();
         let mut last_view = Instant::now();
         let mut last_look = Instant::now();
         let mut rest = self.publish;
@@ -128,6 +131,9 @@ impl Work {
             match records.recv_timeout(PATIENCE) {
                 Ok(batch) => {
                     self.collector.ingest(&batch);
+                    if let Some(last) = batch.last() {
+                        until = until.max(last.time);
+                    }
                     let exited = batch
                         .last()
                         .is_some_and(|record| record.event == Event::ProcessExited);
@@ -141,6 +147,7 @@ impl Work {
             }
             if end.is_none() && self.stop.load(Ordering::Acquire) {
                 end = Some(End::Stopped);
+                until = now();
                 self.session.detach();
             }
             if end.is_none() && last_look.elapsed() >= LOOK {
@@ -159,13 +166,15 @@ impl Work {
                     .map(|publish| publish.max(started.elapsed() * VIEW_SHARE));
             }
         }
-        let view = self.collector.view(now());
+        // What happened is over, however long it took to say so: rates and ages are of then.
+        let view = self.collector.view(until);
         self.show(view.clone());
         self.ended.store(true, Ordering::Release);
         Finished {
             collector: self.collector,
             view,
             end: end.unwrap_or(End::Exited),
+            session: self.session,
         }
     }
 

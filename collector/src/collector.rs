@@ -11,6 +11,7 @@ use crate::{
     book::SiteIds,
     config::Config,
     device::{Device, DeviceMemory},
+    escape,
     log::Log,
     process::Process,
     snapshot::{BookSnapshot, Names},
@@ -20,7 +21,7 @@ use crate::{
     verdict::{self, Circumstances},
     view::{
         Class, DeviceView, LogLevel, LostView, ProbeView, ProcessInfo, ProcessView, Series, SiteId,
-        View,
+        SiteView, Verdict, View,
     },
 };
 
@@ -434,7 +435,10 @@ fn show_device(
         free: device.memory.map(|memory| memory.free),
         outside: device.outside(),
         check: device.check,
-        verdict: device.verdict.clone(),
+        verdict: device
+            .verdict
+            .clone()
+            .map(|verdict| with_places(verdict, &sites)),
         sites,
         driver_sites,
         series: Arc::new(Series {
@@ -443,6 +447,27 @@ fn show_device(
         }),
         buckets: Vec::new(),
     }
+}
+
+/// Evidence names sites by number, since it is found before names are looked up; a person wants
+/// the line.
+fn with_places(mut verdict: Verdict, sites: &[SiteView]) -> Verdict {
+    for line in &mut verdict.evidence {
+        let Some(rest) = line.strip_prefix("site ") else {
+            continue;
+        };
+        let digits = rest.find(|c: char| !c.is_ascii_digit());
+        let (number, rest) = rest.split_at(digits.unwrap_or(rest.len()));
+        let frame = number.parse().ok().and_then(|id| {
+            let site = sites.iter().find(|site| site.id == SiteId(id))?;
+            site.own_frame()
+        });
+        if let Some(frame) = frame {
+            let file = frame.file.rsplit('/').next().unwrap_or_default();
+            *line = format!("{}:{}{rest}", escape::line(file, 60), frame.line);
+        }
+    }
+    verdict
 }
 
 fn source_words(source: crate::view::StepSource) -> &'static str {

@@ -1,6 +1,6 @@
 //! The BPF programs in the kernel: loading, placing probes, taking them off.
 
-use std::{num::NonZeroU32, thread};
+use std::num::NonZeroU32;
 
 use aya::{
     Ebpf, EbpfLoader,
@@ -10,7 +10,7 @@ use aya::{
         uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeLink, UProbeScope},
     },
 };
-use vramscope_bpf::{Cookie, MAX_PROCESSES, map};
+use vramscope_bpf::{Cookie, MAX_PROCESSES, map, program};
 use vramscope_events::{ProbeState, ProbeView};
 use vramscope_wire as wire;
 
@@ -24,6 +24,8 @@ pub const DEFAULT_RING_BYTES: u32 = 64 << 20;
 pub struct Loaded {
     bpf: Ebpf,
     links: Vec<UProbeLink>,
+    /// The one that every block passes.
+    hot_link: Option<UProbeLink>,
     /// Whether the programs can wait for memory.
     pub sleepable: bool,
 }
@@ -48,12 +50,14 @@ impl Loaded {
             Ok(bpf) => Ok(Loaded {
                 bpf,
                 links: Vec::new(),
+                hot_link: None,
                 sleepable: true,
             }),
             Err(sleepable) => match Self::load(vramscope_bpf::PLAIN, ring_bytes) {
                 Ok(bpf) => Ok(Loaded {
                     bpf,
                     links: Vec::new(),
+                    hot_link: None,
                     sleepable: false,
                 }),
                 Err(plain) => Err(AttachError::Load {
@@ -168,11 +172,11 @@ impl Loaded {
 
     fn place_all(&mut self, pid: NonZeroU32, index: u16, probe: &Probe) -> Result<(), String> {
         for attachment in &probe.attachments {
-            let program = self
+            let loaded = self
                 .bpf
                 .program_mut(attachment.program)
                 .ok_or_else(|| format!("no program {}", attachment.program))?;
-            let program: &mut UProbe = program
+            let loaded: &mut UProbe = loaded
                 .try_into()
                 .map_err(|error: ProgramError| chain(&error))?;
             let cookie = Cookie {
@@ -184,23 +188,30 @@ impl Loaded {
                 location: UProbeAttachLocation::AbsoluteOffset(attachment.file_offset),
                 cookie: Some(cookie.bits()),
             };
-            let link = program
+            let link = loaded
                 .attach(point, &attachment.file, UProbeScope::OneProcess(pid))
-                .and_then(|id| program.take_link(id))
+                .and_then(|id| loaded.take_link(id))
                 .map_err(|error| chain(&error))?;
-            self.links.push(link);
+            if attachment.program == program::TENSOR_MEMORY {
+                self.hot_link = Some(link);
+            } else {
+                self.links.push(link);
+            }
         }
         Ok(())
     }
 
-    /// Takes all probes off. The kernel waits for running programs at each one, some 35 to 120 ms,
-    /// so they go at the same time.
+    /// Takes the probe off that every block passes: from here on nothing comes but the driver's
+    /// calls. The kernel waits for running programs at each probe, some 35 to 120 ms, one after
+    /// the other; the others can go while the user reads the report.
+    pub fn silence(&mut self) {
+        self.hot_link = None;
+    }
+
+    /// Takes all probes off.
     pub fn detach(&mut self) {
-        thread::scope(|scope| {
-            for link in self.links.drain(..) {
-                scope.spawn(move || drop(link));
-            }
-        });
+        self.hot_link = None;
+        self.links.clear();
     }
 }
 

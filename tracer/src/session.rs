@@ -347,11 +347,12 @@ impl Session {
         !news.is_empty()
     }
 
-    /// Takes the probes off, then lets the reader hand over what is still in the ring. The rest
-    /// can be taken from [`Session::records`] until it is disconnected.
+    /// Ends the stream: takes the probe off that every block passes, and lets the reader hand over
+    /// what is still in the ring. The rest can be taken from [`Session::records`] until it is
+    /// disconnected. The other probes go when the session is dropped, which takes a second or two.
     pub fn detach(&mut self) {
-        if let Some(mut loaded) = self.loaded.take() {
-            loaded.detach();
+        if let Some(loaded) = &mut self.loaded {
+            loaded.silence();
         }
         self.stop.store(true, Ordering::Release);
         self.watch = None;
@@ -360,7 +361,11 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.detach();
+        self.stop.store(true, Ordering::Release);
+        self.watch = None;
+        if let Some(mut loaded) = self.loaded.take() {
+            loaded.detach();
+        }
         // A thread may wait for room in the channel: make it see that nobody listens.
         let (_, nobody) = bounded(0);
         self.records = nobody;

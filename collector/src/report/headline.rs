@@ -105,7 +105,11 @@ pub fn of_device(process: &ProcessView, device: &DeviceView) -> Headline {
         culprit: first.map(|line| site_words(line.site, process, 200)),
         share: first.map(|line| {
             let share = units::percent(line.share);
-            format!("{share} of the growth{}", likely.unwrap_or_default())
+            let caller = caller_words(line.site, process).unwrap_or_default();
+            format!(
+                "{share} of the growth{caller}{}",
+                likely.unwrap_or_default()
+            )
         }),
         advice: escape::line(&verdict.advice, SENTENCE),
     }
@@ -153,6 +157,23 @@ fn without_verdict(process: &ProcessView, device: &DeviceView) -> Headline {
         }
         .into(),
     }
+}
+
+/// Who called a module: `, called from train.py:22 in validate`. The line of a `forward` alone does
+/// not tell which of its callers is meant.
+fn caller_words(site: &SiteView, process: &ProcessView) -> Option<String> {
+    let own = site.user_frame?;
+    let function = &site.stack.get(own)?.function;
+    let name = function.rsplit('.').next()?;
+    if name != "forward" && name != "__call__" {
+        return None;
+    }
+    let caller = site.stack[own + 1..].iter().find(|frame| {
+        frame.user && !frame.function.ends_with("forward") && !frame.function.ends_with("__call__")
+    })?;
+    let place = paths::place(caller, &process.info, 60);
+    let function = escape::line(&caller.function, 60);
+    Some(format!(", called from {place} in {function}"))
 }
 
 /// A site in words: place and source text (or function). Safe, at most `columns` wide.
