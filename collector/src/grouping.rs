@@ -85,8 +85,9 @@ impl<'a> Groups<'a> {
     }
 }
 
-/// The order in which sites are shown: growth per step, then live bytes, both falling, then id.
-/// A growth that is not a number counts as none.
+/// The order in which sites are shown: growth per step as it counts for the order
+/// ([`SiteView::growth_in_order`]), then live bytes, both falling, then id. A growth that is not a
+/// number counts as none.
 pub fn order(a: &SiteView, b: &SiteView) -> Ordering {
     Rank::of(a).cmp(&Rank::of(b))
 }
@@ -102,7 +103,7 @@ struct Rank {
 impl Rank {
     fn of(site: &SiteView) -> Rank {
         Rank {
-            growth: growth(site),
+            growth: counted(site),
             live_bytes: site.live_bytes,
             id: site.id,
         }
@@ -110,7 +111,7 @@ impl Rank {
 
     fn of_group(members: &[&SiteView]) -> Rank {
         Rank {
-            growth: sum_growth(members),
+            growth: members.iter().fold(0.0, |sum, site| sum + counted(site)),
             live_bytes: members.iter().map(|site| site.live_bytes).sum(),
             id: head(members).id,
         }
@@ -216,6 +217,17 @@ impl<'a> Key<'a> {
             Grouping::Module => Key::Module(frame.kind, &frame.file),
             _ => Key::Function(frame.kind, &frame.file, &frame.function),
         }
+    }
+}
+
+/// What a site's growth counts in the order.
+fn counted(site: &SiteView) -> f64 {
+    let growth = site.growth_in_order();
+    // Makes -0 and 0 equal for `total_cmp`.
+    if growth.is_finite() {
+        growth + 0.0
+    } else {
+        0.0
     }
 }
 
