@@ -102,7 +102,7 @@ impl BookSnapshot {
                     // Only what depends on the present moment.
                     if !site.floor.is_flat_zero() {
                         let floor = site.floor_until(now);
-                        view.growth_bytes_per_step = recent_growth(&floor, now);
+                        view.growth_bytes_per_step = growth(view.generations, &floor, now);
                         view.trend = trend(&floor, now);
                     }
                 }
@@ -157,6 +157,7 @@ fn show(site: &Site, now: u32, process: &ProcessInfo, names: &mut Names<'_>) -> 
             .stacks
             .named(site.stack, process, names.user_code, names.sources);
     let floor = site.floor_until(now);
+    let generations = u64::from(site.generations.count());
     SiteView {
         id: site.id,
         stack,
@@ -166,9 +167,9 @@ fn show(site: &Site, now: u32, process: &ProcessInfo, names: &mut Names<'_>) -> 
         live_blocks: site.live_blocks,
         total_bytes: site.total_bytes,
         total_blocks: site.total_blocks,
-        generations: u64::from(site.generations.count()),
+        generations,
         spans: spans(site),
-        growth_bytes_per_step: recent_growth(&floor, now),
+        growth_bytes_per_step: growth(generations, &floor, now),
         growth_share: 0.0,
         first_seen: site.first_seen,
         last_seen: site.last_seen,
@@ -203,6 +204,17 @@ pub(crate) fn floor_at(floor: &[FloorPoint], step: u32) -> u64 {
 }
 
 /// Mean growth of the floor over the recent window, bytes a step.
+/// Growth as shown. Survivors of one step are there once, whenever they came (weights, gradients,
+/// optimizer state): that they were not there earlier in the window is no growth a step.
+fn growth(generations: u64, floor: &[FloorPoint], now: u32) -> f64 {
+    let recent = recent_growth(floor, now);
+    if generations <= 1 {
+        recent.min(0.0)
+    } else {
+        recent
+    }
+}
+
 fn recent_growth(floor: &[FloorPoint], now: u32) -> f64 {
     let Some(last) = now.checked_sub(1) else {
         return 0.0;

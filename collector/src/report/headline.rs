@@ -171,7 +171,7 @@ fn caller_words(site: &SiteView, process: &ProcessView) -> Option<String> {
     let caller = site.stack[own + 1..].iter().find(|frame| {
         frame.user && !frame.function.ends_with("forward") && !frame.function.ends_with("__call__")
     })?;
-    let place = paths::place(caller, &process.info, 60);
+    let place = paths::place(caller, &process.info, 30);
     let function = escape::line(&caller.function, 60);
     Some(format!(", called from {place} in {function}"))
 }

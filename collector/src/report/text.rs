@@ -140,7 +140,9 @@ impl Writer {
                 self.line(&format!("{culprit}  {share}"));
             } else {
                 self.line(&color.paint(Tone::Strong, &escape::line(culprit, width)));
-                self.line(&format!("    {}", escape::line(share, width - 4)));
+                for line in wrap(share, width - 4, 0) {
+                    self.line(&format!("    {line}"));
+                }
             }
         }
         if !headline.advice.is_empty() {
