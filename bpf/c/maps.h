@@ -77,7 +77,7 @@ struct slot {
 	struct raw_frame frames[VS_MAX_FRAMES];
 	struct vs_stack stack;
 	struct vs_code code;
-	__u8 object[256]; /* a frame or code object */
+	__u8 object[512 + 8]; /* a frame, code object or thread state */
 	__u8 bulk[VS_BULK + 128];
 };
 

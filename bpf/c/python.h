@@ -183,8 +183,8 @@ static long resolve_frame(__u32 index, void *context)
 	} else {
 		__u32 bytes = python->code_size;
 
-		if (bytes > sizeof(slot->object))
-			bytes = sizeof(slot->object);
+		if (bytes > 256)
+			bytes = 256;
 		if (bytes == 0 || read_user(slot->object, bytes, raw->code)) {
 			walk->failed = 1;
 			return 1;
@@ -259,8 +259,9 @@ static __always_inline __u64 thread_state(struct vs_python *python)
 	return search.found;
 }
 
-/* Copies the part of the thread's data stack that holds its innermost frames. */
-static __always_inline void fetch_bulk(struct slot *slot, struct vs_python *python, __u64 state)
+/* Copies the part of the thread's data stack that holds its innermost frames. The thread state
+ * lies in slot->object. */
+static __always_inline void fetch_bulk(struct slot *slot, struct vs_python *python)
 {
 	__u64 chunk, top, bytes;
 
@@ -268,8 +269,8 @@ static __always_inline void fetch_bulk(struct slot *slot, struct vs_python *pyth
 	slot->bulk_start = 0;
 	if (python->ts_chunk == VS_NONE)
 		return;
-	chunk = read_u64(state + python->ts_chunk);
-	top = read_u64(state + python->ts_top);
+	chunk = *(__u64 *)(slot->object + (python->ts_chunk & 0x1f8));
+	top = *(__u64 *)(slot->object + (python->ts_top & 0x1f8));
 	if (!chunk || top <= chunk)
 		return;
 	bytes = top - chunk;
@@ -292,7 +293,7 @@ static __always_inline __u32 python_stack(__u32 process, __u16 *flags)
 	struct vs_python *python = bpf_map_lookup_elem(&pythons, &process);
 	struct walk walk = {};
 	struct slot *slot;
-	__u32 *known, id = 0, index = 0;
+	__u32 *known, id = 0, index = 0, bytes;
 	__u64 state, hash, frame;
 
 	if (!python || !python->runtime)
@@ -300,23 +301,30 @@ static __always_inline __u32 python_stack(__u32 process, __u16 *flags)
 	state = thread_state(python);
 	if (!state)
 		return 0;
-	frame = read_u64(state + python->ts_frame);
-	if (python->cframe_frame != VS_NONE && frame)
-		frame = read_u64(frame + python->cframe_frame);
-	if (!frame)
-		return 0;
 	slot = take_slot(&index);
 	if (!slot) {
 		count(VS_COUNT_NO_SLOT);
 		*flags |= VS_FLAG_UNREADABLE;
 		return 0;
 	}
+	/* One read for all that is needed of the thread state. */
+	bytes = python->ts_bytes;
+	if (bytes > 512 || read_user(slot->object, bytes & 0x3ff, state)) {
+		count(VS_COUNT_UNREADABLE);
+		*flags |= VS_FLAG_UNREADABLE;
+		goto out;
+	}
+	frame = *(__u64 *)(slot->object + (python->ts_frame & 0x1f8));
+	if (python->cframe_frame != VS_NONE && frame)
+		frame = read_u64(frame + python->cframe_frame);
+	if (!frame)
+		goto out;
 	slot->count = 0;
 	slot->emitted = 0;
 	slot->flags = 0;
 	slot->frame = frame;
 	slot->hash = mix(code_epoch, process + 1);
-	fetch_bulk(slot, python, state);
+	fetch_bulk(slot, python);
 
 	walk.slot = slot;
 	walk.python = python;

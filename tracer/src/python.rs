@@ -1,6 +1,6 @@
 //! From what is known of an interpreter to what the BPF walk needs.
 
-use vramscope_python::{InstructionKind, Process, Python, ReadError, calibrate_tsd};
+use vramscope_python::{InstructionKind, Offsets, Process, Python, ReadError, calibrate_tsd};
 use vramscope_wire::{
     VS_NONE, vs_instr_kind_VS_INSTR_INDEX, vs_instr_kind_VS_INSTR_POINTER, vs_python,
 };
@@ -37,6 +37,7 @@ pub fn walk_configuration(
         },
         ts_chunk: or_none(offsets.thread_chunk),
         ts_top: or_none(offsets.thread_chunk_top),
+        ts_bytes: thread_state_bytes(offsets),
         code_size: offsets.code_size.next_multiple_of(8),
         co_code: offsets.code_instructions.unwrap_or(0),
         co_first_traceable: offsets.code_first_traceable.unwrap_or(0),
@@ -51,9 +52,22 @@ pub fn walk_configuration(
         str_compact: offsets.str_compact_data,
         bytes_size: offsets.bytes_length,
         bytes_data: offsets.bytes_data,
-        pad: 0,
     };
     Ok((configuration, slot.is_some()))
+}
+
+/// Bytes of a thread state that hold the three fields that a walk needs.
+fn thread_state_bytes(offsets: &Offsets) -> u32 {
+    [
+        Some(offsets.thread_frame),
+        offsets.thread_chunk,
+        offsets.thread_chunk_top,
+    ]
+    .into_iter()
+    .flatten()
+    .max()
+    .unwrap_or(0)
+        + 8
 }
 
 /// What a frame stores as its place in the code, as the byte offset that line tables use.

@@ -168,6 +168,7 @@ struct vs_python {
 	vs_u32 instr_kind;  /* enum vs_instr_kind */
 	vs_u32 ts_chunk;    /* VS_NONE: frames are not on a data stack */
 	vs_u32 ts_top;
+	vs_u32 ts_bytes; /* bytes of a thread state that hold ts_frame, ts_chunk and ts_top */
 	vs_u32 code_size; /* bytes of a code object that hold all fields below */
 	vs_u32 co_code;
 	vs_u32 co_first_traceable;
@@ -182,7 +183,6 @@ struct vs_python {
 	vs_u32 str_compact;
 	vs_u32 bytes_size;
 	vs_u32 bytes_data;
-	vs_u32 pad;
 };
 
 /* Bytes of the name of an NVTX range that is waited for, with its final zero. */
