@@ -121,6 +121,12 @@ pub struct TargetArgs {
     /// Memory of the device, such as 80G, where NVML does not tell it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub capacity: Option<u64>,
+    /// Growth of the floor over its settled level that alarms, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 25.0, value_parser = parse_percent)]
+    pub alarm_growth: f64,
+    /// Use of the device's memory that alarms, in percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 85.0, value_parser = parse_percent)]
+    pub alarm_capacity: f64,
     /// Size of the buffer between kernel and vramscope, such as 256M: more of it survives longer
     /// bursts
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_ring)]
@@ -264,6 +270,14 @@ fn parse_size(text: &str) -> Result<u64, String> {
     }
 }
 
+fn parse_percent(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    match number.parse::<f64>() {
+        Ok(percent) if percent.is_finite() && percent > 0.0 => Ok(percent),
+        _ => Err("a number above zero is needed, such as 25".into()),
+    }
+}
+
 /// The kernel takes ring sizes that are a power of two and a multiple of the page size.
 fn parse_ring(text: &str) -> Result<u64, String> {
     let bytes = parse_size(text)?.next_power_of_two();
@@ -292,6 +306,15 @@ mod tests {
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         for wrong in ["", "x", "-1", "3d", "1e999", "nan"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(parse_percent("25"), Ok(25.0));
+        assert_eq!(parse_percent("12.5%"), Ok(12.5));
+        for wrong in ["", "%", "0", "-1", "nan", "inf"] {
+            assert!(parse_percent(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -20,6 +20,8 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Usage errors (a glob), and why the process cannot be traced.
 pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session, Collector)> {
     let mut config = Config::new(Backend::Ebpf, now(), unix_seconds());
+    config.alarms.growth_over_baseline = target.alarm_growth / 100.0;
+    config.alarms.capacity_use = target.alarm_capacity / 100.0;
     if !target.user_code.is_empty() {
         config.user_code = UserCode::new(&target.user_code)?;
     }

@@ -17,10 +17,14 @@ mod nvml;
 mod plan;
 pub mod planner;
 mod pod;
+mod prospect;
 mod python;
+
+mod reader;
 mod session;
 pub mod target;
 
 pub use error::{AttachError, Child};
 pub use plan::{Plan, Probe, StepOn};
-pub use session::{Options, Prospect, Session, inspect, now};
+pub use prospect::{Prospect, inspect};
+pub use session::{Options, Session, now};

@@ -8,24 +8,22 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Duration,
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use vramscope_events::{
-    Event, LostCause, Pid, ProbeState, ProbeView, ProcessInfo, Record, Tid, Time,
-};
-use vramscope_python::{FindError, Process, Python};
-use vramscope_wire as wire;
+use vramscope_events::{ProbeState, ProbeView, ProcessInfo, Record, Time};
+use vramscope_python::{FindError, Process};
 
 use crate::{
-    decode::{Decoder, KnownCodes, Traced},
-    error::{AttachError, Child},
+    decode::{Decoder, Traced},
+    error::AttachError,
     kernel::{self, Standing},
-    loader::{DEFAULT_RING_BYTES, Loaded, ReaderMaps},
+    loader::{DEFAULT_RING_BYTES, Loaded},
     nvml::Watch,
-    plan::{Plan, StepOn, plan, step_probe},
+    plan::{StepOn, plan, step_probe},
+    prospect::{Prospect, inspect},
     python::walk_configuration,
+    reader::{Lost, Reader},
     target,
 };
 
@@ -52,15 +50,9 @@ impl Default for Options {
 
 /// The index of the one process of a session.
 const INDEX: u16 = 0;
-/// Records in one batch at most: what the reader hands on in one piece.
-const BATCH: usize = 8192;
 /// Batches that may wait for a slow consumer. Behind them the ring fills, and then losses are
 /// counted; the traced process never waits.
 const WAITING_BATCHES: usize = 64;
-/// The reader's rest when the ring is empty.
-const REST: Duration = Duration::from_millis(4);
-/// How often counters and the process's life are looked at.
-const HOUSEKEEPING: Duration = Duration::from_millis(100);
 
 /// A traced process.
 pub struct Session {
@@ -80,90 +72,6 @@ pub struct Session {
     /// Dropped to end the watch over the devices' memory.
     watch: Option<Sender<()>>,
     loaded: Option<Loaded>,
-}
-
-/// A process looked at, before anything is changed.
-pub struct Prospect {
-    /// It.
-    pub process: Process,
-    /// Its interpreter, or why there is none that can be walked.
-    pub python: Result<Python, FindError>,
-    /// What would be probed.
-    pub plan: Plan,
-    /// Who it is.
-    pub info: ProcessInfo,
-}
-
-/// Looks at a process without touching it.
-///
-/// # Errors
-/// [`AttachError::Process`] when it is gone or may not be read.
-pub fn inspect(pid: u32) -> Result<Prospect, AttachError> {
-    let process = Process::open(pid)?;
-    let mappings = process.mappings()?;
-    let python = vramscope_python::find(&process);
-    let plan = plan(&process, &mappings, python.as_ref().ok());
-    let info = target::info(pid, &mappings, python.as_ref().ok());
-    Ok(Prospect {
-        process,
-        python,
-        plan,
-        info,
-    })
-}
-
-impl Prospect {
-    /// Whether there is something to trace; if not, the most helpful reason.
-    ///
-    /// # Errors
-    /// [`AttachError::Launcher`], [`AttachError::NothingToTrace`], [`AttachError::Python`].
-    pub fn check(&self) -> Result<(), AttachError> {
-        if self.plan.tensor_layer || self.plan.driver_layer {
-            return Ok(());
-        }
-        let pid = self.process.pid();
-        let children = likely_children(pid);
-        let launcher = children.first().is_some_and(|child| child.torch) || self.python.is_err();
-        if launcher && !children.is_empty() {
-            return Err(AttachError::Launcher {
-                pid,
-                command: self.info.command.clone(),
-                children,
-            });
-        }
-        match vramscope_python::find(&self.process) {
-            Err(error @ FindError::NotPython { .. }) => Err(error.into()),
-            _ => Err(AttachError::NothingToTrace {
-                pid,
-                command: self.info.command.clone(),
-                torch: self.info.torch.is_some(),
-            }),
-        }
-    }
-}
-
-/// The descendants that run Python: only those with PyTorch if there are any.
-fn likely_children(pid: u32) -> Vec<Child> {
-    let mut children: Vec<_> = target::descendants(pid)
-        .into_iter()
-        .filter_map(|pid| {
-            let process = Process::open(pid).ok()?;
-            let torch = process
-                .mappings()
-                .ok()?
-                .iter()
-                .any(|mapping| mapping.file_name() == Some("libc10.so"));
-            (torch || vramscope_python::find(&process).is_ok()).then(|| Child {
-                pid,
-                command: target::command(pid),
-                torch,
-            })
-        })
-        .collect();
-    if children.iter().any(|child| child.torch) {
-        children.retain(|child| child.torch);
-    }
-    children
 }
 
 impl Session {
@@ -406,119 +314,6 @@ fn require_tensor_probe(pid: u32, probes: &[ProbeView]) -> Result<(), AttachErro
         }
     }
     Ok(())
-}
-
-struct Reader {
-    maps: ReaderMaps,
-    decoder: Decoder,
-    process: Process,
-    sender: Sender<Vec<Record>>,
-    stop: Arc<AtomicBool>,
-    lost: Lost,
-}
-
-/// Losses told so far.
-#[derive(Default)]
-struct Lost {
-    ring_full: u64,
-    stacks: u64,
-    table_full: u64,
-    undecodable: u64,
-}
-
-struct Codes<'a>(&'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>);
-
-impl KnownCodes for Codes<'_> {
-    fn id(&self, address: u64, process: u16) -> Option<u32> {
-        self.0
-            .get(&[address, u64::from(process)], 0)
-            .ok()
-            .map(|[id, _]| id)
-    }
-}
-
-impl Reader {
-    fn run(mut self) {
-        let mut last_look = std::time::Instant::now();
-        loop {
-            // Read before the ring is emptied: what was sent before the stop is then all there.
-            let stopping = self.stop.load(Ordering::Acquire);
-            let alive = last_look.elapsed() < HOUSEKEEPING || self.process.is_running();
-            let mut batch = Vec::new();
-            let full = self.drain(&mut batch);
-            if last_look.elapsed() >= HOUSEKEEPING || stopping || !alive {
-                last_look = std::time::Instant::now();
-                self.tell_losses(&mut batch);
-            }
-            let idle = batch.is_empty();
-            if !alive && !full {
-                batch.push(self.record(Event::ProcessExited));
-            }
-            if !batch.is_empty() && self.sender.send(batch).is_err() {
-                return;
-            }
-            if (stopping || !alive) && !full {
-                return;
-            }
-            if idle {
-                thread::sleep(REST);
-            }
-        }
-    }
-
-    /// Fills `batch` from the ring; whether there may be more.
-    fn drain(&mut self, batch: &mut Vec<Record>) -> bool {
-        let Reader { maps, decoder, .. } = self;
-        let codes = Codes(&maps.codes);
-        while batch.len() < BATCH {
-            let Some(item) = maps.ring.next() else {
-                return false;
-            };
-            decoder.decode(&item, &codes, batch);
-        }
-        true
-    }
-
-    fn record(&self, event: Event) -> Record {
-        Record {
-            time: now(),
-            process: Pid(self.process.pid()),
-            thread: Tid(0),
-            event,
-        }
-    }
-
-    fn tell_losses(&mut self, batch: &mut Vec<Record>) {
-        let counter = |index: wire::vs_counter| -> u64 {
-            self.maps
-                .counters
-                .get(&index, 0)
-                .map_or(0, |values| values.iter().sum())
-        };
-        let ring_full = counter(wire::vs_counter_VS_COUNT_RING_FULL);
-        let stacks = counter(wire::vs_counter_VS_COUNT_BODY_LOST)
-            + counter(wire::vs_counter_VS_COUNT_NO_SLOT)
-            + counter(wire::vs_counter_VS_COUNT_UNREADABLE);
-        let table_full = counter(wire::vs_counter_VS_COUNT_TABLE_FULL);
-        let undecodable = self.decoder.stats.undecodable;
-        let news = [
-            (LostCause::RingFull, ring_full - self.lost.ring_full),
-            (LostCause::StackUnreadable, stacks - self.lost.stacks),
-            (LostCause::TableFull, table_full - self.lost.table_full),
-            (LostCause::Undecodable, undecodable - self.lost.undecodable),
-        ];
-        for (cause, count) in news {
-            if count > 0 {
-                batch.push(self.record(Event::Lost { count, cause }));
-            }
-        }
-        self.lost = Lost {
-            ring_full,
-            stacks,
-            table_full,
-            undecodable,
-        };
-    }
 }
 
 /// The clock of all events, as `bpf_ktime_get_ns` reads it.
