@@ -1,35 +1,12 @@
-//! Numbers in the sentences of a verdict, in decimal units.
+//! Numbers in the sentences of a verdict, as the reports write them.
 
-/// `164.4 KB`.
+use crate::report::units;
+
+pub(super) use units::{count, percent};
+
+/// `164.4 KB`, without a sign.
 pub(super) fn bytes(bytes: f64) -> String {
-    const UNITS: [&str; 7] = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
-    let (mut value, mut unit) = (bytes.abs(), 0);
-    while unit + 1 < UNITS.len() && value >= if unit == 0 { 999.5 } else { 999.95 } {
-        value /= 1000.0;
-        unit += 1;
-    }
-    match unit {
-        0 => format!("{value:.0} B"),
-        _ => format!("{value:.1} {}", UNITS[unit]),
-    }
-}
-
-/// `1,482`.
-pub(super) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// `93 %`.
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    units::bytes(bytes.abs().round() as u64)
 }
 
 /// `3 steps`, `1 step`.
