@@ -118,7 +118,7 @@ fn twenty_sessions_one_after_the_other() {
     program.expect("ready");
     for session in 0..20 {
         let attached = tool().attach(program.pid(), &[]);
-        program.expect("step");
+        program.expect_anew("step");
         let run = attached.interrupt();
         assert!(run.status.success(), "session {session}: {run:?}");
         let report = run.json();
@@ -137,8 +137,7 @@ fn a_killed_program_ends_the_session_with_its_last_state() {
     let mut program = start("counting", &["1000000"]);
     program.expect("ready");
     let mut attached = tool().attach(program.pid(), &[]);
-    program.expect("step");
-    program.expect("step");
+    program.expect_anew("step");
     program.signal(Signal::SIGKILL);
     let run = attached.wait();
     assert!(run.status.success(), "{run:?}");

@@ -121,6 +121,14 @@ impl Program {
         }
     }
 
+    /// Waits until the program has printed `prefix` anew, whatever it had printed before: takes
+    /// all that is there, then two lines, since one may have been under way.
+    pub fn expect_anew(&mut self, prefix: &str) {
+        self.seen.extend(self.output.try_iter());
+        self.expect(prefix);
+        self.expect(prefix);
+    }
+
     /// Lines that were read and not expected.
     pub fn seen(&self) -> &VecDeque<String> {
         &self.seen
