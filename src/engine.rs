@@ -166,6 +166,7 @@ impl Work {
                     .map(|publish| publish.max(started.elapsed() * VIEW_SHARE));
             }
         }
+        self.tell_capacity();
         // What happened is over, however long it took to say so: rates and ages are of then.
         let view = self.collector.view(until);
         self.show(view.clone());
@@ -178,11 +179,16 @@ impl Work {
         }
     }
 
-    /// Once a second: libraries that came later, and the capacity that the user told.
+    /// Once a second: libraries that came later, and the capacity.
     fn look(&mut self) {
         if self.session.probe_new_libraries() {
             self.collector.set_probes(self.session.probes.clone());
         }
+        self.tell_capacity();
+    }
+
+    /// The capacity that the user told, in place of what NVML would.
+    fn tell_capacity(&mut self) {
         let Some(total) = self.capacity else { return };
         let view = self.collector.view(now());
         let Some(process) = view.processes.first() else {
