@@ -175,11 +175,15 @@ fn overload(arguments: &[&str]) -> u64 {
         .sum();
     println!("overload {arguments:?}: {line}: {seen} seen, {lost} lost");
     assert_eq!(seen + lost, events, "{}", report["lost"]);
-    // Whatever was missed, the totals are PyTorch's own.
-    assert_eq!(
-        device["allocated"],
-        device["live_bytes"].as_u64().unwrap() + device["baseline"].as_u64().unwrap()
-    );
+    // The total is PyTorch's own, whatever was missed. A block whose free was lost stays in the
+    // ledger: what is live is then an upper bound.
+    let field = |name: &str| device[name].as_u64().unwrap();
+    let known = field("live_bytes") + field("baseline");
+    if lost == 0 {
+        assert_eq!(known, field("allocated"));
+    } else {
+        assert!(known >= field("allocated"), "{device}");
+    }
     lost
 }
 

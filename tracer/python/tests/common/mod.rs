@@ -118,6 +118,20 @@ fn ask(program: &Path) -> Option<Interpreter> {
     })
 }
 
+/// A copy of an interpreter is "busy" while a process that another test's thread has just forked
+/// still has it open for writing, until that one runs its own program.
+fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    for _ in 0..100 {
+        match command.spawn() {
+            Err(error) if error.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            result => return result,
+        }
+    }
+    command.spawn()
+}
+
 /// A program that tells something in one line and then waits for its standard
 /// input to close. Ended when dropped.
 pub struct Target {
@@ -128,11 +142,8 @@ pub struct Target {
 
 impl Target {
     pub fn start(command: &mut Command) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = spawn(command).unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let stdin = child.stdin.take();
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         Self {
