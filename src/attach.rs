@@ -110,7 +110,7 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
         eprintln!("note: {note}");
     }
     let publish = (show == Show::Live).then_some(VIEW_EVERY);
-    let engine = Engine::start(session, collector, target.capacity, publish)?;
+    let engine = Engine::start(session, collector, publish)?;
     let until = duration.map(|duration| Instant::now() + duration);
     match show {
         Show::Live => live(&engine, &stop, until, target.pid)?,

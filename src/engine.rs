@@ -12,7 +12,7 @@ use std::{
 use anyhow::Context as _;
 use crossbeam_channel::RecvTimeoutError;
 use vramscope_collector::{Collector, view::View};
-use vramscope_events::{DeviceId, Event, Pid, Record, Tid};
+use vramscope_events::Event;
 use vramscope_tracer::{Session, now};
 
 /// How long the thread waits for events before it looks at the clock.
@@ -59,7 +59,6 @@ impl Engine {
     pub fn start(
         session: Session,
         mut collector: Collector,
-        capacity: Option<u64>,
         publish: Option<Duration>,
     ) -> anyhow::Result<Engine> {
         let latest = Arc::new(Mutex::new(Arc::new(collector.view(now()))));
@@ -68,7 +67,6 @@ impl Engine {
         let work = Work {
             session,
             collector,
-            capacity,
             publish,
             latest: Arc::clone(&latest),
             stop: Arc::clone(&stop),
@@ -112,7 +110,6 @@ impl Engine {
 struct Work {
     session: Session,
     collector: Collector,
-    capacity: Option<u64>,
     publish: Option<Duration>,
     latest: Arc<Mutex<Arc<View>>>,
     stop: Arc<AtomicBool>,
@@ -166,7 +163,6 @@ impl Work {
                     .map(|publish| publish.max(started.elapsed() * VIEW_SHARE));
             }
         }
-        self.tell_capacity();
         // What happened is over, however long it took to say so: rates and ages are of then.
         let view = self.collector.view(until);
         self.show(view.clone());
@@ -179,38 +175,11 @@ impl Work {
         }
     }
 
-    /// Once a second: libraries that came later, and the capacity.
+    /// Once a second: libraries that came later.
     fn look(&mut self) {
         if self.session.probe_new_libraries() {
             self.collector.set_probes(self.session.probes.clone());
         }
-        self.tell_capacity();
-    }
-
-    /// The capacity that the user told, in place of what NVML would.
-    fn tell_capacity(&mut self) {
-        let Some(total) = self.capacity else { return };
-        let view = self.collector.view(now());
-        let Some(process) = view.processes.first() else {
-            return;
-        };
-        let pid: Pid = process.info.pid;
-        let memory: Vec<_> = process
-            .devices
-            .iter()
-            .map(|device| Record {
-                time: now(),
-                process: pid,
-                thread: Tid(0),
-                event: Event::DeviceMemory {
-                    device: DeviceId(device.device.0),
-                    total,
-                    free: total.saturating_sub(device.reserved),
-                    used_by_process: None,
-                },
-            })
-            .collect();
-        self.collector.ingest(&memory);
     }
 
     fn show(&self, view: View) {

@@ -22,6 +22,7 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
     let mut config = Config::new(Backend::Ebpf, now(), unix_seconds());
     config.alarms.growth_over_baseline = target.alarm_growth / 100.0;
     config.alarms.capacity_use = target.alarm_capacity / 100.0;
+    config.capacity = target.capacity;
     if !target.user_code.is_empty() {
         config.user_code = UserCode::new(&target.user_code)?;
     }

@@ -324,11 +324,26 @@ impl Collector {
     /// Makes the verdicts that are older than the last finished step. [`Collector::view`] does it
     /// by itself.
     pub fn refresh_verdicts(&mut self, now: Time) {
+        self.apply_capacity();
         for index in 0..self.processes.len() {
             let steps = &self.processes[index].steps;
             if !steps.is_provisional() && self.processes[index].judged_at != Some(steps.now()) {
                 self.judge(index, now);
             }
+        }
+    }
+
+    /// The capacity that the user told; what the framework does not hold of it counts as free.
+    fn apply_capacity(&mut self) {
+        let Some(total) = self.config.capacity else {
+            return;
+        };
+        for device in self.processes.iter_mut().flat_map(|one| &mut one.devices) {
+            device.memory = Some(DeviceMemory {
+                total,
+                free: total.saturating_sub(device.totals.reserved),
+                used_by_process: None,
+            });
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a user can set.
 
-use vramscope_events::Time;
+use vramscope_events::{Bytes, Time};
 
 use crate::{step_line::StepLine, usercode::UserCode, view::Backend};
 
@@ -21,6 +21,8 @@ pub struct Config {
     pub step_on: Option<StepLine>,
     /// When a verdict alarms.
     pub alarms: Alarms,
+    /// Bytes of every device, where the user said so: nothing else tells it then.
+    pub capacity: Option<Bytes>,
 }
 
 impl Config {
@@ -34,6 +36,7 @@ impl Config {
             steps: StepOptions::default(),
             step_on: None,
             alarms: Alarms::default(),
+            capacity: None,
         }
     }
 }
