@@ -161,9 +161,9 @@ mod tests {
 
     #[test]
     fn patterns_replace_the_default() {
-        let rule = UserCode::new(&["*/site-packages/mine/*", "*/work/*"]).unwrap();
+        let rule = UserCode::new(&["*/site-packages/mine/*", "*/mine/run/*"]).unwrap();
         assert!(rule.is_user("/venv/lib/python3.12/site-packages/mine/a.py"));
-        assert!(rule.is_user("/home/work/train.py"));
+        assert!(rule.is_user("/home/mine/run/train.py"));
         assert!(!rule.is_user("/home/me/train.py"));
     }
 
