@@ -180,7 +180,7 @@ static __always_inline __u64 read_u64(__u64 from)
 	return value;
 }
 
-static __always_inline struct slot *take_slot(__u32 *index)
+static __always_inline struct slot *take_slot(void)
 {
 	__u32 at = bpf_get_smp_processor_id();
 
@@ -189,10 +189,8 @@ static __always_inline struct slot *take_slot(__u32 *index)
 		__u32 key = (at + tries * 7) & 63;
 		struct slot *slot = bpf_map_lookup_elem(&slots, &key);
 
-		if (slot && __sync_val_compare_and_swap(&slot->busy, 0, 1) == 0) {
-			*index = key;
+		if (slot && __sync_val_compare_and_swap(&slot->busy, 0, 1) == 0)
 			return slot;
-		}
 	}
 	return 0;
 }

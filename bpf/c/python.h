@@ -293,7 +293,7 @@ static __always_inline __u32 python_stack(__u32 process, __u16 *flags)
 	struct vs_python *python = bpf_map_lookup_elem(&pythons, &process);
 	struct walk walk = {};
 	struct slot *slot;
-	__u32 *known, id = 0, index = 0, bytes;
+	__u32 *known, id = 0, bytes;
 	__u64 state, hash, frame;
 
 	if (!python || !python->runtime)
@@ -301,7 +301,7 @@ static __always_inline __u32 python_stack(__u32 process, __u16 *flags)
 	state = thread_state(python);
 	if (!state)
 		return 0;
-	slot = take_slot(&index);
+	slot = take_slot();
 	if (!slot) {
 		count(VS_COUNT_NO_SLOT);
 		*flags |= VS_FLAG_UNREADABLE;
