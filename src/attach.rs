@@ -63,13 +63,8 @@ pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
 /// `vramscope flamegraph PID`.
 pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
     let to_stdout = options.output == Path::new("-");
-    if !to_stdout && !options.force && options.output.exists() {
-        // Said before the watching, not after it.
-        anyhow::bail!(
-            "{} is there already\n  write over it with --force, or name another file with -o",
-            options.output.display()
-        );
-    }
+    // Said before the watching, not after it.
+    output::check_free(&options.output, options.force)?;
     let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
     let picture = flame(&finished, options.device, options.weight, options.folded)?;
     output::file(&options.output, &picture, options.force)?;
@@ -185,6 +180,11 @@ fn leave(finished: Finished) {
 }
 
 fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> {
+    Ok(output::stdout(render(finished, style).as_bytes())?)
+}
+
+/// The report of a session that is over.
+pub fn render(finished: &Finished, style: &ReportStyle) -> String {
     let options = Options {
         grouping: Grouping::from(style.group),
         top: match style.format() {
@@ -192,7 +192,7 @@ fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> 
             Format::Text | Format::Markdown => style.top.or(Options::default().top),
         },
     };
-    let report = match style.format() {
+    match style.format() {
         Format::Text => text::report(&finished.view, options, text_layout()),
         Format::Markdown => markdown::report(&finished.view, options),
         Format::Json if style.survivors => {
@@ -209,8 +209,7 @@ fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> 
             })
         }
         Format::Json => json::report(&finished.view, options),
-    };
-    Ok(output::stdout(report.as_bytes())?)
+    }
 }
 
 fn text_layout() -> text::Layout {
@@ -224,7 +223,8 @@ fn text_layout() -> text::Layout {
     }
 }
 
-fn flame(
+/// The picture of a session that is over.
+pub fn flame(
     finished: &Finished,
     device: Option<u16>,
     weight: Weight,

@@ -26,6 +26,11 @@ pub enum Command {
     /// The process is neither stopped nor changed. Needs root, or CAP_BPF, CAP_PERFMON and
     /// CAP_SYS_PTRACE.
     Attach(AttachArgs),
+    /// Start a program and watch it from its first allocation on
+    ///
+    /// Needs no rights but those to start it. Its output and its exit code are passed through; the
+    /// report comes on standard error when it has ended. Child processes are watched too.
+    Run(RunArgs),
     /// Watch a process for a while, then print the report
     ///
     /// The same as `attach --headless --duration 30`.
@@ -58,6 +63,42 @@ pub struct AttachArgs {
     /// Write a flamegraph of the survivors to this file at the end, too
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// How to watch it: `inject` loads a library into it; `ebpf` attaches when it has loaded
+    /// PyTorch, and needs root; `auto` takes `inject` where the library is there
+    #[arg(long, value_enum, default_value_t = RunBackend::Auto)]
+    pub backend: RunBackend,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+    #[command(flatten)]
+    pub report: ReportStyle,
+    /// Write the report to this file instead of standard error; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub report_to: Option<PathBuf>,
+    /// Write over files that are there
+    #[arg(long)]
+    pub force: bool,
+    /// Write a flamegraph of the survivors to this file at the end, too
+    #[arg(long, value_name = "FILE.svg")]
+    pub flamegraph: Option<PathBuf>,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "CMD"
+    )]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RunBackend {
+    Auto,
+    Inject,
+    Ebpf,
 }
 
 #[derive(Debug, Args)]
@@ -110,6 +151,18 @@ pub struct TargetArgs {
     /// Wait until the process has loaded PyTorch
     #[arg(long)]
     pub wait: bool,
+    /// Load a library into the process instead of placing probes in the kernel: cheaper an
+    /// allocation, needs no root for a process of your own, and the CUDA driver's side is seen by
+    /// CUPTI
+    #[arg(long)]
+    pub inject: bool,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// How events are understood.
+#[derive(Clone, Debug, Args)]
+pub struct WatchArgs {
     /// Files whose code is your own, however they are installed; can be given several times
     /// [default: all but the standard library and installed packages]
     #[arg(long, value_name = "GLOB")]
@@ -127,8 +180,8 @@ pub struct TargetArgs {
     /// Use of the device's memory that alarms, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 85.0, value_parser = parse_percent)]
     pub alarm_capacity: f64,
-    /// Size of the buffer between kernel and vramscope, such as 256M: more of it survives longer
-    /// bursts
+    /// Size of the buffer between the process and vramscope, such as 256M: more of it survives
+    /// longer bursts
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_ring)]
     pub buffer: u64,
 }

@@ -134,7 +134,7 @@ impl Work {
                     let exited = batch
                         .last()
                         .is_some_and(|record| record.event == Event::ProcessExited);
-                    if exited && end.is_none() {
+                    if exited && end.is_none() && self.session.ends_with_process() {
                         end = Some(End::Exited);
                         self.session.detach();
                     }

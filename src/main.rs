@@ -9,6 +9,7 @@ mod engine;
 mod exit;
 mod generate;
 mod output;
+mod run;
 mod signals;
 mod target;
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Attach(options) => attach::attach(&options),
+        Command::Run(options) => run::run(&options),
         Command::Report(options) => attach::report(&options),
         Command::Flamegraph(options) => attach::flamegraph(&options),
         Command::Doctor(options) => doctor::doctor(&options),

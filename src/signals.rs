@@ -20,3 +20,17 @@ pub fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     }
     Ok(stop)
 }
+
+/// For a program of ours that runs: Ctrl-C reaches it from the terminal, so it means nothing to us;
+/// the flag is set by signals that were sent to us alone, and are to be passed on.
+///
+/// # Errors
+/// The kernel refused.
+pub fn passed_on() -> io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [consts::SIGTERM, consts::SIGHUP] {
+        flag::register(signal, Arc::clone(&stop))?;
+    }
+    flag::register(consts::SIGINT, Arc::new(AtomicBool::new(false)))?;
+    Ok(stop)
+}

@@ -6,10 +6,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use vramscope_collector::{Collector, Config, UserCode, view::Backend};
+use vramscope_collector::{Collector, Config, UserCode};
+use vramscope_events::Backend;
 use vramscope_tracer::{AttachError, Options, Session, inspect, now};
 
-use crate::cli::{StepOn, TargetArgs};
+use crate::cli::{StepOn, TargetArgs, WatchArgs};
 
 /// How often a process that is still starting is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -19,37 +20,71 @@ const LOOK: Duration = Duration::from_millis(100);
 /// # Errors
 /// Usage errors (a glob), and why the process cannot be traced.
 pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session, Collector)> {
-    let mut config = Config::new(Backend::Ebpf, now(), unix_seconds());
-    config.alarms.growth_over_baseline = target.alarm_growth / 100.0;
-    config.alarms.capacity_use = target.alarm_capacity / 100.0;
-    config.capacity = target.capacity;
-    if !target.user_code.is_empty() {
-        config.user_code = UserCode::new(&target.user_code)?;
-    }
+    let backend = if target.inject {
+        Backend::Injection
+    } else {
+        Backend::Ebpf
+    };
+    let config = config(&target.watch, backend)?;
     if target.wait {
         wait_for_torch(target.pid, stop)?;
     }
-    let options = Options {
-        ring_bytes: u32::try_from(target.buffer)?,
-        watch_devices: target.capacity.is_none(),
-        step_on: match &target.step_on {
-            Some(StepOn::Native(place)) => Some(place.clone()),
-            _ => None,
-        },
+    let options = options(&target.watch)?;
+    let session = if target.inject {
+        Session::inject(target.pid, &options)?
+    } else {
+        Session::attach(target.pid, &options)?
     };
-    let session = Session::attach(target.pid, &options)?;
-    config.started = now();
-    if let Some(StepOn::Line(line)) = &target.step_on {
-        config.step_on = Some(line.clone());
-    }
-    let mut collector = Collector::new(config);
-    collector.add_process(session.info.clone());
-    collector.set_probes(session.probes.clone());
+    let collector = collector(config, &session);
     Ok((session, collector))
 }
 
+/// What the collector is told by the command line.
+///
+/// # Errors
+/// A glob that is none.
+pub fn config(watch: &WatchArgs, backend: Backend) -> anyhow::Result<Config> {
+    let mut config = Config::new(backend, now(), unix_seconds());
+    config.alarms.growth_over_baseline = watch.alarm_growth / 100.0;
+    config.alarms.capacity_use = watch.alarm_capacity / 100.0;
+    config.capacity = watch.capacity;
+    if !watch.user_code.is_empty() {
+        config.user_code = UserCode::new(&watch.user_code)?;
+    }
+    if let Some(StepOn::Line(line)) = &watch.step_on {
+        config.step_on = Some(line.clone());
+    }
+    Ok(config)
+}
+
+/// What the tracer is told by the command line.
+///
+/// # Errors
+/// A buffer that is too large for this machine.
+pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
+    Ok(Options {
+        ring_bytes: u32::try_from(watch.buffer)?,
+        watch_devices: watch.capacity.is_none(),
+        step_on: match &watch.step_on {
+            Some(StepOn::Native(place)) => Some(place.clone()),
+            _ => None,
+        },
+    })
+}
+
+/// The collector for a session that begins now.
+pub fn collector(mut config: Config, session: &Session) -> Collector {
+    config.started = now();
+    let mut collector = Collector::new(config);
+    if session.info.pid.0 != 0 {
+        collector.add_process(session.info.clone());
+    }
+    collector.set_probes(session.probes.clone());
+    collector
+}
+
 /// Waits until the process has loaded what there is to probe, or ends, or the user has enough.
-fn wait_for_torch(pid: u32, stop: &AtomicBool) -> Result<(), AttachError> {
+pub fn wait_for_torch(pid: u32, stop: &AtomicBool) -> Result<(), AttachError> {
     let mut told = false;
     loop {
         match inspect(pid)?.check() {

@@ -305,6 +305,10 @@ impl Collector {
                 process.device_memory(*device, memory);
                 return;
             }
+            Event::ProcessStarted { info } => {
+                process.info = Arc::clone(info);
+                (LogLevel::Info, "process started".to_owned())
+            }
             Event::ProcessExited => {
                 process.exited = Some(time);
                 (LogLevel::Info, "process ended".to_owned())

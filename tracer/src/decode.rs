@@ -58,10 +58,10 @@ pub struct Decoder {
     processes: Vec<Traced>,
     frames: FxHashMap<Arc<Frame>, FrameId>,
     stacks: FxHashMap<Arc<[FrameId]>, StackId>,
-    /// By the producer's id: (plain, charged to a backward()).
-    known_stacks: FxHashMap<u32, KnownStack>,
-    codes: FxHashMap<u32, Code>,
-    lines: FxHashMap<(u32, u32), FrameId>,
+    /// By the producer's id, which is of its process: (plain, charged to a backward()).
+    known_stacks: FxHashMap<(u16, u32), KnownStack>,
+    codes: FxHashMap<(u16, u32), Code>,
+    lines: FxHashMap<(u16, u32, u32), FrameId>,
     backward_marker: Option<FrameId>,
     unknown_code: Option<FrameId>,
     driver_events: Vec<Event>,
@@ -77,7 +77,6 @@ struct KnownStack {
 
 struct Code {
     object: Option<CodeObject>,
-    process: u16,
 }
 
 impl Decoder {
@@ -95,6 +94,11 @@ impl Decoder {
             driver_events: Vec::new(),
             stats: DecodeStats::default(),
         }
+    }
+
+    /// Adds a process; its index is the number of those before it.
+    pub fn add(&mut self, traced: Traced) {
+        self.processes.push(traced);
     }
 
     /// Decodes one record; appends what it means.
@@ -197,7 +201,7 @@ impl Decoder {
     /// The stack that a record names. Its body came before it, or was lost and counted.
     fn stack(&mut self, head: &wire::vs_header, out: &mut Vec<Record>) -> StackId {
         let backward = head.flags & wire::vs_flag_VS_FLAG_BACKWARD as u16 != 0;
-        let Some(known) = self.known_stacks.get(&head.stack) else {
+        let Some(known) = self.known_stacks.get(&(head.process, head.stack)) else {
             return StackId::EMPTY;
         };
         if !backward {
@@ -212,7 +216,7 @@ impl Decoder {
             .chain(caller.iter().copied())
             .collect();
         let id = self.intern_stack(head, frames, out);
-        if let Some(known) = self.known_stacks.get_mut(&head.stack) {
+        if let Some(known) = self.known_stacks.get_mut(&(head.process, head.stack)) {
             known.backward = Some(id);
         }
         id
@@ -241,13 +245,8 @@ impl Decoder {
         if object.is_none() {
             self.stats.nameless_codes += 1;
         }
-        self.codes.insert(
-            code.id,
-            Code {
-                object,
-                process: code.head.process,
-            },
-        );
+        self.codes
+            .insert((code.head.process, code.id), Code { object });
     }
 
     fn body(&mut self, stack: &wire::Stack<'_>, out: &mut Vec<Record>) {
@@ -257,7 +256,7 @@ impl Decoder {
             .collect();
         let plain = self.intern_stack(&stack.head, frames.clone(), out);
         self.known_stacks.insert(
-            stack.head.stack,
+            (stack.head.process, stack.head.stack),
             KnownStack {
                 plain,
                 frames,
@@ -272,29 +271,33 @@ impl Decoder {
         frame: wire::vs_frame,
         out: &mut Vec<Record>,
     ) -> FrameId {
-        if let Some(id) = self.lines.get(&(frame.code, frame.lasti)) {
+        let key = (head.process, frame.code, frame.lasti);
+        if let Some(id) = self.lines.get(&key) {
             return *id;
         }
-        let decoded = self.codes.get(&frame.code).and_then(|code| {
-            let object = code.object.as_ref()?;
-            let python = self
-                .processes
-                .get(usize::from(code.process))?
-                .python
-                .as_ref()?;
-            let offset = byte_offset(python.offsets.instruction_kind, frame.lasti);
-            Some(Frame {
-                kind: FrameKind::Python,
-                file: object.file.as_str().into(),
-                function: object.qualname.as_str().into(),
-                line: object.line(offset).unwrap_or(0),
-            })
-        });
+        let decoded = self
+            .codes
+            .get(&(head.process, frame.code))
+            .and_then(|code| {
+                let object = code.object.as_ref()?;
+                let python = self
+                    .processes
+                    .get(usize::from(head.process))?
+                    .python
+                    .as_ref()?;
+                let offset = byte_offset(python.offsets.instruction_kind, frame.lasti);
+                Some(Frame {
+                    kind: FrameKind::Python,
+                    file: object.file.as_str().into(),
+                    function: object.qualname.as_str().into(),
+                    line: object.line(offset).unwrap_or(0),
+                })
+            });
         let id = match decoded {
             Some(frame) => self.intern_frame(head, frame, out),
             None => self.unknown_frame(head, out),
         };
-        self.lines.insert((frame.code, frame.lasti), id);
+        self.lines.insert(key, id);
         id
     }
 

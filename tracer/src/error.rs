@@ -67,6 +67,25 @@ pub enum AttachError {
         /// Its reason.
         detail: String,
     },
+    /// The library for injection is nowhere.
+    #[error(
+        "the library for injection is not there; looked for {}\n  build it with `make build`, or \
+         name it: {}=/path/to/{}",
+        paths(.0),
+        crate::inject::library::VARIABLE,
+        crate::inject::library::NAME
+    )]
+    NoLibrary(Vec<std::path::PathBuf>),
+    /// Something went wrong between us and the library in the process.
+    #[error("injection did not work: {what}: {cause}\n  without it: {instead}")]
+    Injection {
+        /// What was tried.
+        what: String,
+        /// Why it did not work.
+        cause: String,
+        /// What can be done in its stead.
+        instead: String,
+    },
     /// The place that is to mark a step cannot be probed.
     #[error(
         "--step-on: {reason}\n  name a function as `nm -D LIBRARY` prints it, a line of Python as \
@@ -94,6 +113,11 @@ fn list(checks: &[Check]) -> String {
         .map(|check| format!("- {check}"))
         .collect::<Vec<_>>()
         .join("\n")
+}
+
+fn paths(paths: &[std::path::PathBuf]) -> String {
+    let paths = paths.iter().map(|path| path.display().to_string());
+    paths.collect::<Vec<_>>().join(" and ")
 }
 
 fn children_list(children: &[Child]) -> String {

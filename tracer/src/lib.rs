@@ -10,6 +10,7 @@
 pub mod decode;
 mod driver;
 mod error;
+pub mod inject;
 pub mod kernel;
 mod library;
 mod loader;
@@ -19,7 +20,6 @@ pub mod planner;
 mod pod;
 mod prospect;
 mod python;
-
 mod reader;
 mod session;
 pub mod target;

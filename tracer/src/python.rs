@@ -1,4 +1,4 @@
-//! From what is known of an interpreter to what the BPF walk needs.
+//! From what is known of an interpreter to what a walk needs.
 
 use vramscope_python::{InstructionKind, Offsets, Process, Python, ReadError, calibrate_tsd};
 use vramscope_wire::{
@@ -52,8 +52,50 @@ pub fn walk_configuration(
         str_compact: offsets.str_compact_data,
         bytes_size: offsets.bytes_length,
         bytes_data: offsets.bytes_data,
+        tss_key: or_none(python.tss_key),
+        pad: 0,
     };
     Ok((configuration, slot.is_some()))
+}
+
+/// The configuration for a process without a Python that can be walked.
+pub fn no_python() -> vs_python {
+    vs_python {
+        runtime: 0,
+        code_mask: 0,
+        tss_slot: VS_NONE,
+        interp_head: 0,
+        interp_next: 0,
+        threads_head: 0,
+        ts_next: 0,
+        ts_thread_id: 0,
+        ts_frame: 0,
+        cframe_frame: VS_NONE,
+        frame_code: 0,
+        frame_previous: 0,
+        frame_instr: 0,
+        frame_owner: VS_NONE,
+        instr_kind: vs_instr_kind_VS_INSTR_INDEX,
+        ts_chunk: VS_NONE,
+        ts_top: VS_NONE,
+        ts_bytes: 0,
+        code_size: 0,
+        co_code: 0,
+        co_first_traceable: 0,
+        co_filename: 0,
+        co_name: 0,
+        co_linetable: 0,
+        co_firstlineno: 0,
+        str_length: 0,
+        str_state: 0,
+        str_kind_shift: 0,
+        str_ascii: 0,
+        str_compact: 0,
+        bytes_size: 0,
+        bytes_data: 0,
+        tss_key: VS_NONE,
+        pad: 0,
+    }
 }
 
 /// Bytes of a thread state that hold the three fields that a walk needs.

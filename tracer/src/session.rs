@@ -1,22 +1,23 @@
 //! A session: one process, its probes, and the stream of its events.
 
 use std::{
-    collections::HashMap,
     num::NonZeroU32,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use vramscope_events::{ProbeState, ProbeView, ProcessInfo, Record, Time};
+use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo, Record, Time};
 use vramscope_python::{FindError, Process};
 
 use crate::{
     decode::{Decoder, Traced},
     error::AttachError,
+    inject::{Injected, lock},
     kernel::{self, Standing},
     loader::{DEFAULT_RING_BYTES, Loaded},
     nvml::Watch,
@@ -52,11 +53,11 @@ impl Default for Options {
 const INDEX: u16 = 0;
 /// Batches that may wait for a slow consumer. Behind them the ring fills, and then losses are
 /// counted; the traced process never waits.
-const WAITING_BATCHES: usize = 64;
+pub(crate) const WAITING_BATCHES: usize = 64;
 
-/// A traced process.
+/// Traced processes.
 pub struct Session {
-    /// Who it is.
+    /// Who is traced: the process that was attached to, or the first one that came.
     pub info: ProcessInfo,
     /// Every planned probe, placed or not.
     pub probes: Vec<ProbeView>,
@@ -64,14 +65,37 @@ pub struct Session {
     pub notes: Vec<String>,
     /// Whether blocks of the caching allocator are seen.
     pub tensor_layer: bool,
-    driver_layer: bool,
-    process: Process,
-    records: Receiver<Vec<Record>>,
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    /// Processes that could not be traced, in words.
+    pub(crate) troubles: Vec<String>,
+    pub(crate) hold: Hold,
+    pub(crate) records: Receiver<Vec<Record>>,
+    pub(crate) stop: Arc<AtomicBool>,
+    pub(crate) threads: Vec<JoinHandle<()>>,
     /// Dropped to end the watch over the devices' memory.
-    watch: Option<Sender<()>>,
-    loaded: Option<Loaded>,
+    pub(crate) watch: Option<Sender<()>>,
+}
+
+/// What keeps the events coming.
+pub(crate) enum Hold {
+    /// Probes of the kernel's.
+    Kernel {
+        process: Process,
+        loaded: Loaded,
+        driver_layer: bool,
+    },
+    /// Our library in the processes.
+    Library(Injection),
+    /// Nothing any more.
+    Nothing,
+}
+
+/// Libraries at work, and how they got there.
+pub(crate) struct Injection {
+    pub injected: Injected,
+    /// The process that we loaded the library into, and are to unload it from.
+    pub loaded_into: Option<crate::inject::Loaded>,
+    /// The state of the board that was looked at last.
+    pub seen: u64,
 }
 
 impl Session {
@@ -134,11 +158,7 @@ impl Session {
                 );
             }
             if !python.tested {
-                notes.push(format!(
-                    "Python {} is known from its published layout only; its stacks were never \
-                     compared with a running one",
-                    python.version
-                ));
+                notes.push(target::untested_note(python));
             }
             loaded.set_python(INDEX, configuration)?;
         }
@@ -165,12 +185,8 @@ impl Session {
         let (watch, watch_stop) = bounded(0);
         let mut threads = Vec::new();
         let environment = target::environment(pid.get());
-        if uses_async_backend(&environment) {
-            notes.push(
-                "its allocator is cudaMallocAsync, which does not report tensors: the driver's \
-                 allocations are shown instead, and they are right to the byte"
-                    .into(),
-            );
+        if target::uses_async_backend(&environment) {
+            notes.push(target::ASYNC_NOTE.into());
         }
         match options
             .watch_devices
@@ -184,10 +200,7 @@ impl Session {
                     devices.run(&watch_stop, &sender);
                 })?);
             }
-            Err(error) => notes.push(format!(
-                "the capacity of the device is unknown, so the time to OOM is too: NVML: {error}; \
-                 say it with --capacity, such as --capacity 80G"
-            )),
+            Err(error) => notes.push(target::nvml_note(&error)),
         }
         let reader = Reader {
             maps,
@@ -203,14 +216,33 @@ impl Session {
             probes,
             notes,
             tensor_layer: plan.tensor_layer,
-            driver_layer: plan.driver_layer,
-            process,
+            troubles: Vec::new(),
+            hold: Hold::Kernel {
+                process,
+                loaded,
+                driver_layer: plan.driver_layer,
+            },
             records,
             stop,
             threads,
             watch: Some(watch),
-            loaded: Some(loaded),
         })
+    }
+
+    /// Where the events come from.
+    pub fn backend(&self) -> Backend {
+        match self.hold {
+            Hold::Library(_) => Backend::Injection,
+            _ => Backend::Ebpf,
+        }
+    }
+
+    /// Whether the session is about one process and over when that ends.
+    pub fn ends_with_process(&self) -> bool {
+        match &self.hold {
+            Hold::Library(injection) => injection.loaded_into.is_some(),
+            _ => true,
+        }
     }
 
     /// The events, in batches. Disconnected when the session has ended and all were taken.
@@ -218,20 +250,51 @@ impl Session {
         &self.records
     }
 
-    /// Places the probes on libraries that the process has loaded since it was last looked at.
-    /// Whether there were any; [`Session::probes`] then tells of them.
+    /// Places the probes on libraries that the processes have loaded since they were last looked
+    /// at. Whether there were any; [`Session::probes`] then tells of them.
     pub fn probe_new_libraries(&mut self) -> bool {
-        let Some(loaded) = &mut self.loaded else {
+        match &mut self.hold {
+            Hold::Kernel { .. } => self.probe_new(),
+            Hold::Library(injection) => {
+                while let Some(found) = injection.injected.next_process(Duration::ZERO) {
+                    match found {
+                        Ok(info) if self.info.pid.0 == 0 => self.info = info,
+                        Ok(_) => {}
+                        Err(why) => self.troubles.push(why),
+                    }
+                }
+                // The library looks by itself; here its word is taken over.
+                let board = lock(&injection.injected.board);
+                if board.version == injection.seen {
+                    return false;
+                }
+                injection.seen = board.version;
+                self.probes.clone_from(&board.probes);
+                self.notes = [&board.notes[..], &self.troubles].concat();
+                self.tensor_layer |= board.tensor_layer;
+                true
+            }
+            Hold::Nothing => false,
+        }
+    }
+
+    fn probe_new(&mut self) -> bool {
+        let Hold::Kernel {
+            process,
+            loaded,
+            driver_layer,
+        } = &mut self.hold
+        else {
             return false;
         };
-        if self.tensor_layer && self.driver_layer {
+        if self.tensor_layer && *driver_layer {
             return false;
         }
-        let Ok(mappings) = self.process.mappings() else {
+        let Ok(mappings) = process.mappings() else {
             return false;
         };
-        let plan = plan(&self.process, &mappings, None);
-        let Some(pid) = NonZeroU32::new(self.process.pid()) else {
+        let plan = plan(process, &mappings, None);
+        let Some(pid) = NonZeroU32::new(process.pid()) else {
             return false;
         };
         let news: Vec<_> = plan
@@ -251,7 +314,7 @@ impl Session {
             }
         }
         self.tensor_layer |= plan.tensor_layer;
-        self.driver_layer |= plan.driver_layer;
+        *driver_layer |= plan.driver_layer;
         !news.is_empty()
     }
 
@@ -259,8 +322,17 @@ impl Session {
     /// what is still in the ring. The rest can be taken from [`Session::records`] until it is
     /// disconnected. The other probes go when the session is dropped, which takes a second or two.
     pub fn detach(&mut self) {
-        if let Some(loaded) = &mut self.loaded {
-            loaded.silence();
+        match &mut self.hold {
+            Hold::Kernel { loaded, .. } => loaded.silence(),
+            Hold::Library(injection) => {
+                let parted = injection.injected.part();
+                if let Some(loaded) = injection.loaded_into.take()
+                    && let Some(note) = loaded.unload(&parted)
+                {
+                    self.notes.push(note);
+                }
+            }
+            Hold::Nothing => {}
         }
         self.stop.store(true, Ordering::Release);
         self.watch = None;
@@ -271,8 +343,15 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
         self.watch = None;
-        if let Some(mut loaded) = self.loaded.take() {
-            loaded.detach();
+        match std::mem::replace(&mut self.hold, Hold::Nothing) {
+            Hold::Kernel { mut loaded, .. } => loaded.detach(),
+            Hold::Library(mut injection) => {
+                let parted = injection.injected.part();
+                if let Some(loaded) = injection.loaded_into.take() {
+                    loaded.unload(&parted);
+                }
+            }
+            Hold::Nothing => {}
         }
         // A thread may wait for room in the channel: make it see that nobody listens.
         let (_, nobody) = bounded(0);
@@ -284,15 +363,10 @@ impl Drop for Session {
     }
 }
 
-/// Whether the process asked for PyTorch's cudaMallocAsync backend (either name of the variable).
-fn uses_async_backend(environment: &HashMap<String, String>) -> bool {
-    ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"]
-        .iter()
-        .filter_map(|name| environment.get(*name))
-        .any(|options| options.replace(' ', "").contains("backend:cudaMallocAsync"))
-}
-
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, AttachError> {
+pub(crate) fn spawn(
+    name: &str,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, AttachError> {
     thread::Builder::new()
         .name(name.into())
         .spawn(work)

@@ -48,6 +48,35 @@ pub fn environment(pid: u32) -> HashMap<String, String> {
         .collect()
 }
 
+/// Whether the process asked for PyTorch's cudaMallocAsync backend (either name of the variable).
+pub fn uses_async_backend(environment: &HashMap<String, String>) -> bool {
+    ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"]
+        .iter()
+        .filter_map(|name| environment.get(*name))
+        .any(|options| options.replace(' ', "").contains("backend:cudaMallocAsync"))
+}
+
+/// What to know of a process for which [`uses_async_backend`] holds.
+pub const ASYNC_NOTE: &str = "its allocator is cudaMallocAsync, which does not report tensors: the \
+                              driver's allocations are shown instead, and they are right to the byte";
+
+/// What to know where NVML cannot be asked.
+pub fn nvml_note(error: &impl std::fmt::Display) -> String {
+    format!(
+        "the capacity of the device is unknown, so the time to OOM is too: NVML: {error}; say it \
+         with --capacity, such as --capacity 80G"
+    )
+}
+
+/// What to know of a Python whose stacks nobody has compared.
+pub fn untested_note(python: &Python) -> String {
+    format!(
+        "Python {} is known from its published layout only; its stacks were never compared with a \
+         running one",
+        python.version
+    )
+}
+
 /// All descendants, nearest first.
 pub fn descendants(pid: u32) -> Vec<u32> {
     let mut found = Vec::new();

@@ -33,6 +33,8 @@ enum vs_kind {
 	VS_STACK = 5,    /* struct vs_stack */
 	VS_CODE = 6,     /* struct vs_code */
 	VS_USER = 7,     /* struct vs_mark: a place that the user named was passed */
+	VS_CODE_WHOLE = 8, /* struct vs_code_whole */
+	VS_STACK_NATIVE = 9, /* struct vs_stack_native */
 };
 
 enum vs_flag {
@@ -142,6 +144,27 @@ struct vs_code {
 	vs_u8 lines[VS_LINES_BYTES];
 };
 
+/* The same, from a producer that can send all of it: the bytes of file, name and lines follow one
+ * another behind the record. None of them is cut. */
+struct vs_code_whole {
+	struct vs_header head;
+	vs_u64 address;
+	vs_u32 id;
+	vs_u32 first_line;
+	struct vs_text file;
+	struct vs_text name;
+	vs_u32 lines_bytes;
+	vs_u32 unreadable;
+};
+
+/* The body of a stack with machine code: `count` Python frames follow as in vs_stack, then
+ * `native_count` addresses of 8 bytes, innermost first. */
+struct vs_stack_native {
+	struct vs_header head;
+	vs_u32 count;
+	vs_u32 native_count;
+};
+
 /* How to walk one process's Python, given by the reader. Offsets in bytes. */
 enum vs_instr_kind {
 	VS_INSTR_POINTER = 0, /* 3.11+: a pointer into the code */
@@ -183,6 +206,8 @@ struct vs_python {
 	vs_u32 str_compact;
 	vs_u32 bytes_size;
 	vs_u32 bytes_data;
+	vs_u32 tss_key; /* pthread key of the thread state pointer, VS_NONE: not known */
+	vs_u32 pad;
 };
 
 /* Bytes of the name of an NVTX range that is waited for, with its final zero. */
@@ -198,4 +223,97 @@ enum vs_counter {
 	VS_COUNT_TABLE_FULL = 5,   /* driver calls not followed: their table was full */
 	VS_COUNT_CODE_FREED = 6,   /* known code objects that were freed */
 	VS_COUNTERS = 8,
+};
+
+/* --- Memory that the injected library shares with the reader, and what the two tell each other.
+ *
+ * The reader makes it (a sealed memfd) and sends its descriptor with VS_SETUP. The ring's words
+ * begin VS_SHARED_BYTES into it; see the crate vramscope-ring. */
+#define VS_SHARED_MAGIC 0x31726d76u
+#define VS_PROTOCOL 1
+#define VS_SHARED_BYTES 4096
+
+struct vs_shared {
+	vs_u32 magic;
+	vs_u32 protocol;
+	vs_u64 ring_words;
+	vs_u64 pad0[6];
+	vs_u64 head; /* words reserved by producers; a cache line of its own, as the others */
+	vs_u64 pad1[7];
+	vs_u64 tail; /* words taken by the reader */
+	vs_u64 pad2[7];
+	vs_u64 counters[VS_COUNTERS]; /* enum vs_counter, kept by the producers */
+	struct vs_python python;      /* written before VS_SETUP, read once */
+};
+
+/* Messages on the socket: one a datagram, each begins with its kind. */
+enum vs_message {
+	VS_HELLO = 1,  /* struct vs_hello, library to reader */
+	VS_SETUP = 2,  /* struct vs_setup, with the descriptor */
+	VS_RESCAN = 3, /* struct vs_plain: libraries were loaded, look again */
+	VS_LEAVE = 4,  /* struct vs_plain: undo everything */
+	VS_HOOKED = 5, /* struct vs_hooked, the answer to VS_SETUP and VS_RESCAN */
+	VS_LEFT = 6,   /* struct vs_left, the answer to VS_LEAVE */
+	VS_CUPTI = 7,  /* struct vs_hooked with the CUPTI entry: its state has changed */
+};
+
+struct vs_plain {
+	vs_u32 message;
+	vs_u32 pad;
+};
+
+struct vs_hello {
+	vs_u32 message;
+	vs_u32 protocol;
+	vs_u64 text_start; /* where the library lies in the process */
+	vs_u64 text_end;
+};
+
+enum vs_setup_flag {
+	VS_SETUP_NATIVE = 1,        /* unwind machine code too, for stacks not seen yet */
+	VS_SETUP_NATIVE_ALWAYS = 2, /* at every allocation */
+	VS_SETUP_CUPTI = 4,         /* subscribe to CUPTI's callbacks */
+};
+
+#define VS_SYMBOL_BYTES 240
+struct vs_setup {
+	vs_u32 message;
+	vs_u32 flags;
+	char step_symbol[VS_SYMBOL_BYTES]; /* function that marks a step; empty: none */
+};
+
+/* What the library places, in the order in which it tells of them. */
+enum vs_hook {
+	VS_HOOK_CODE_FREED = 0,
+	VS_HOOK_EXECUTE = 1,
+	VS_HOOK_CUPTI = 2,
+	VS_HOOK_OOM = 3,
+	VS_HOOK_MEMORY = 4,
+	VS_HOOK_STEP = 5,
+	VS_HOOKS = 6,
+};
+
+enum vs_hook_state {
+	VS_HOOK_ABSENT = 0, /* nothing in the process refers to it */
+	VS_HOOK_PLACED = 1,
+	VS_HOOK_FAILED = 2,
+	VS_HOOK_UNWANTED = 3, /* was not asked for */
+};
+
+#define VS_DETAIL_BYTES 120
+struct vs_hook_report {
+	vs_u32 state; /* enum vs_hook_state */
+	vs_u32 places; /* pointers that were changed */
+	char detail[VS_DETAIL_BYTES]; /* in words, ends with a zero byte */
+};
+
+struct vs_hooked {
+	vs_u32 message;
+	vs_u32 pad;
+	struct vs_hook_report hooks[VS_HOOKS];
+};
+
+struct vs_left {
+	vs_u32 message;
+	vs_u32 inside; /* threads that are still in the library's code */
 };

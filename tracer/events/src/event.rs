@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Bytes, DeviceId, FrameId, Pid, StackId, Tid, Time};
+use crate::{Address, Bytes, DeviceId, FrameId, Pid, ProcessInfo, StackId, Tid, Time};
 
 /// One thing that happened in a traced process, in the order in which it took effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,6 +170,11 @@ pub enum Event {
         free: Bytes,
         /// Bytes that this process has taken, where the driver tells it.
         used_by_process: Option<Bytes>,
+    },
+    /// A process is traced from here on.
+    ProcessStarted {
+        /// Who it is.
+        info: Arc<ProcessInfo>,
     },
     /// The traced process ended; nothing of it follows.
     ProcessExited,

@@ -3,9 +3,10 @@
 use std::mem::{offset_of, size_of};
 
 use crate::raw::{
-    VS_FILE_BYTES, VS_LINES_BYTES, VS_MAX_FRAMES, VS_NAME_BYTES, vs_code, vs_driver, vs_frame,
-    vs_header, vs_kind_VS_BACKWARD, vs_kind_VS_CODE, vs_kind_VS_DRIVER, vs_kind_VS_OOM,
-    vs_kind_VS_STACK, vs_kind_VS_TENSOR, vs_kind_VS_USER, vs_mark, vs_oom, vs_stack, vs_tensor,
+    VS_FILE_BYTES, VS_LINES_BYTES, VS_MAX_FRAMES, VS_NAME_BYTES, vs_code, vs_code_whole, vs_driver,
+    vs_frame, vs_header, vs_kind_VS_BACKWARD, vs_kind_VS_CODE, vs_kind_VS_CODE_WHOLE,
+    vs_kind_VS_DRIVER, vs_kind_VS_OOM, vs_kind_VS_STACK, vs_kind_VS_STACK_NATIVE,
+    vs_kind_VS_TENSOR, vs_kind_VS_USER, vs_mark, vs_oom, vs_stack, vs_stack_native, vs_tensor,
     vs_text,
 };
 
@@ -18,6 +19,8 @@ const _: () = {
     assert!(size_of::<vs_driver>() == 64);
     assert!(size_of::<vs_frame>() == 8);
     assert!(size_of::<vs_stack>() == 32 + 8 * VS_MAX_FRAMES as usize);
+    assert!(size_of::<vs_stack_native>() == 32);
+    assert!(size_of::<vs_code_whole>() == 64);
     assert!(size_of::<vs_code>() == 64 + (VS_FILE_BYTES + VS_NAME_BYTES + VS_LINES_BYTES) as usize);
 };
 
@@ -46,6 +49,7 @@ pub struct Stack<'a> {
     /// `head.stack` is its id.
     pub head: vs_header,
     frames: &'a [u8],
+    native: &'a [u8],
 }
 
 impl Stack<'_> {
@@ -57,6 +61,12 @@ impl Stack<'_> {
                 code: u32_at(bytes, 0),
                 lasti: u32_at(bytes, 4),
             })
+    }
+
+    /// Addresses in machine code: where the innermost function is, then return addresses. Empty
+    /// where they were not asked for.
+    pub fn native(&self) -> impl Iterator<Item = u64> {
+        self.native.chunks_exact(8).map(|bytes| u64_at(bytes, 0))
     }
 }
 
@@ -147,7 +157,9 @@ impl<'a> Record<'a> {
                 }))
             }
             vs_kind_VS_STACK => stack(head, bytes).map(Record::Stack),
+            vs_kind_VS_STACK_NATIVE => native_stack(head, bytes).map(Record::Stack),
             vs_kind_VS_CODE => code(head, bytes).map(Record::Code),
+            vs_kind_VS_CODE_WHOLE => whole_code(head, bytes).map(Record::Code),
             _ => None,
         }
     }
@@ -174,7 +186,59 @@ fn stack(head: vs_header, bytes: &[u8]) -> Option<Stack<'_>> {
         return None;
     }
     let frames = bytes.get(start..start + count * size_of::<vs_frame>())?;
-    Some(Stack { head, frames })
+    Some(Stack {
+        head,
+        frames,
+        native: &[],
+    })
+}
+
+fn native_stack(head: vs_header, bytes: &[u8]) -> Option<Stack<'_>> {
+    let start = size_of::<vs_stack_native>();
+    if bytes.len() < start {
+        return None;
+    }
+    let count = u32_at(bytes, offset_of!(vs_stack_native, count)) as usize;
+    let native = u32_at(bytes, offset_of!(vs_stack_native, native_count)) as usize;
+    let middle = start.checked_add(count.checked_mul(size_of::<vs_frame>())?)?;
+    let end = middle.checked_add(native.checked_mul(8)?)?;
+    Some(Stack {
+        head,
+        frames: bytes.get(start..middle)?,
+        native: bytes.get(middle..end)?,
+    })
+}
+
+fn whole_code(head: vs_header, bytes: &[u8]) -> Option<Code<'_>> {
+    let start = size_of::<vs_code_whole>();
+    if bytes.len() < start {
+        return None;
+    }
+    let mut rest = &bytes[start..];
+    let mut text = |at: usize| {
+        let size = u32_at(bytes, at + offset_of!(vs_text, bytes)) as usize;
+        let (data, behind) = rest.split_at_checked(size)?;
+        rest = behind;
+        Some(Text {
+            width: u32_at(bytes, at + offset_of!(vs_text, width)),
+            bytes: size,
+            data,
+        })
+    };
+    let file = text(offset_of!(vs_code_whole, file))?;
+    let name = text(offset_of!(vs_code_whole, name))?;
+    let lines_bytes = u32_at(bytes, offset_of!(vs_code_whole, lines_bytes)) as usize;
+    Some(Code {
+        head,
+        address: u64_at(bytes, offset_of!(vs_code_whole, address)),
+        id: u32_at(bytes, offset_of!(vs_code_whole, id)),
+        first_line: u32_at(bytes, offset_of!(vs_code_whole, first_line)),
+        file,
+        name,
+        lines: rest.get(..lines_bytes)?,
+        lines_bytes,
+        unreadable: u32_at(bytes, offset_of!(vs_code_whole, unreadable)) != 0,
+    })
 }
 
 fn code(head: vs_header, bytes: &[u8]) -> Option<Code<'_>> {

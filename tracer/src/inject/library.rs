@@ -1,0 +1,33 @@
+//! Where the library for injection is.
+
+use std::path::{Path, PathBuf};
+
+/// Its file's name.
+pub const NAME: &str = "libvramscope_injection.so";
+/// Names it, where it is elsewhere.
+pub const VARIABLE: &str = "VRAMSCOPE_INJECTION";
+
+/// Finds it: where the variable says, beside the executable, or in `../lib/vramscope`.
+///
+/// # Errors
+/// The places where it is not.
+pub fn find() -> Result<PathBuf, Vec<PathBuf>> {
+    let places = match std::env::var_os(VARIABLE) {
+        Some(path) => vec![PathBuf::from(path)],
+        None => std::env::current_exe()
+            .ok()
+            .as_deref()
+            .and_then(Path::parent)
+            .map(|folder| {
+                vec![
+                    folder.join(NAME),
+                    folder.join("../lib/vramscope").join(NAME),
+                ]
+            })
+            .unwrap_or_default(),
+    };
+    let found = places.iter().find(|path| path.is_file());
+    found
+        .and_then(|path| path.canonicalize().ok())
+        .ok_or(places)
+}

@@ -1,0 +1,334 @@
+//! One injected process: the greeting, its hooks, the parting.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    io,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Sender, bounded};
+use vramscope_events::{ProbeState, ProbeView, Record};
+use vramscope_python::{FindError, Process, Python};
+use vramscope_wire as wire;
+use vramscope_wire::{
+    VS_PROTOCOL, VS_SYMBOL_BYTES, vs_hello, vs_hook_report, vs_hooked, vs_left,
+    vs_message_VS_HELLO, vs_message_VS_HOOKED, vs_message_VS_LEAVE, vs_message_VS_LEFT,
+    vs_message_VS_RESCAN, vs_message_VS_SETUP, vs_plain, vs_python, vs_setup,
+    vs_setup_flag_VS_SETUP_CUPTI,
+};
+
+use super::{reader::Peer, shared::Shared, socket::Connection};
+use crate::{nvml::Watch, python::walk_configuration, target};
+
+/// How long an answer may take. A process that is stopped gives none.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often the process is looked at for libraries that came later.
+const LOOK: Duration = Duration::from_millis(250);
+/// How often the wish to end is looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// What a user is told of a hook: the name, and what is missing without it. In the order of
+/// `enum vs_hook`.
+const HOOKS: [(&str, &str); 6] = [
+    (
+        "CPython code_dealloc",
+        "a code object that takes a freed one's place may pass for it",
+    ),
+    (
+        "torch::autograd::Engine::execute",
+        "steps are not counted by backward(), and what autograd threads allocate is not charged to \
+         the line that called backward()",
+    ),
+    (
+        "CUPTI callbacks",
+        "the driver layer is not seen: segments, workspaces, other libraries' memory",
+    ),
+    (
+        "c10::reportOutOfMemoryToProfiler",
+        "requests that PyTorch could not serve are not told",
+    ),
+    (
+        "c10::reportMemoryUsageToProfiler",
+        "the blocks of PyTorch's caching allocator are not seen: no lines, no verdict",
+    ),
+    ("the function of --step-on", "no step is counted"),
+];
+/// `vs_hook_VS_HOOK_CUPTI` in [`HOOKS`].
+const CUPTI: usize = 2;
+/// `vs_hook_VS_HOOK_MEMORY` in [`HOOKS`].
+const MEMORY: usize = 4;
+
+/// What the hooks of a session have in common.
+#[derive(Clone, Debug)]
+pub struct Wishes {
+    /// Bytes of a process's ring.
+    pub ring_bytes: usize,
+    /// Whether to ask NVML for the devices' memory.
+    pub watch_devices: bool,
+    /// The function that marks a step, by its linker name.
+    pub step_symbol: Option<String>,
+}
+
+/// What the session's owner can read at any time.
+#[derive(Debug, Default)]
+pub struct Board {
+    /// Hooks of the process that was greeted last.
+    pub probes: Vec<ProbeView>,
+    /// Things the user should know.
+    pub notes: Vec<String>,
+    /// Whether the tensor layer of any process is seen.
+    pub tensor_layer: bool,
+    /// Counts changes.
+    pub version: u64,
+}
+
+/// A process after its greeting.
+pub struct Greeted {
+    connection: Connection,
+    process: Process,
+    environment: HashMap<String, String>,
+    files: BTreeSet<String>,
+    /// The library's place in the process.
+    pub text: std::ops::Range<u64>,
+}
+
+/// Greets a library: it gets its memory, places its hooks and tells of them.
+///
+/// # Errors
+/// The other end is no library of ours, or is gone, or its process cannot be read.
+pub fn greet(
+    connection: Connection,
+    wishes: &Wishes,
+    board: &Mutex<Board>,
+) -> io::Result<(Greeted, Peer)> {
+    let hello: vs_hello = answer(&connection)?;
+    if hello.message != vs_message_VS_HELLO || hello.protocol != VS_PROTOCOL {
+        return Err(io::Error::other(
+            "the library in the process is of another version of vramscope",
+        ));
+    }
+    let (pid, _) = connection.peer()?;
+    let process = Process::open(pid).map_err(io::Error::other)?;
+    let mappings = process.mappings().map_err(io::Error::other)?;
+    let environment = target::environment(pid);
+    let mut notes = Vec::new();
+    let (python, walk) = interpreter(&process, &mut notes)?;
+    if target::uses_async_backend(&environment) {
+        notes.push(target::ASYNC_NOTE.to_owned());
+    }
+    let shared = Shared::new(wishes.ring_bytes, &walk)?;
+    let setup = vs_setup {
+        message: vs_message_VS_SETUP,
+        flags: vs_setup_flag_VS_SETUP_CUPTI,
+        step_symbol: symbol(wishes.step_symbol.as_deref()),
+    };
+    connection.send(&setup, Some(shared.descriptor()))?;
+    let hooked: vs_hooked = answer(&connection)?;
+    if hooked.message != vs_message_VS_HOOKED {
+        return Err(io::Error::from(io::ErrorKind::InvalidData));
+    }
+    let mut posted = lock(board);
+    posted.notes.extend(notes);
+    drop(posted);
+    post(board, &hooked);
+    let info = target::info(pid, &mappings, python.as_ref());
+    let greeted = Greeted {
+        files: files(&process),
+        connection,
+        process: process.clone(),
+        environment,
+        text: hello.text_start..hello.text_end,
+    };
+    let peer = Peer {
+        info,
+        process,
+        python,
+        shared,
+    };
+    Ok((greeted, peer))
+}
+
+fn interpreter(
+    process: &Process,
+    notes: &mut Vec<String>,
+) -> io::Result<(Option<Python>, vs_python)> {
+    match vramscope_python::find(process) {
+        Ok(python) => {
+            let (walk, _) = walk_configuration(process, &python).map_err(io::Error::other)?;
+            if !python.tested {
+                notes.push(target::untested_note(&python));
+            }
+            Ok((Some(python), walk))
+        }
+        Err(error) => {
+            let what = match &error {
+                FindError::NotPython { .. } => "allocations have no Python lines",
+                _ => "its Python cannot be walked, allocations have no lines",
+            };
+            notes.push(format!("{error}: {what}"));
+            Ok((None, crate::python::no_python()))
+        }
+    }
+}
+
+/// A message that has to come.
+fn answer<M: super::shared::Message>(connection: &Connection) -> io::Result<M> {
+    connection
+        .receive(PATIENCE)?
+        .ok_or_else(|| io::Error::from(io::ErrorKind::TimedOut))
+}
+
+fn symbol(name: Option<&str>) -> [std::ffi::c_char; VS_SYMBOL_BYTES as usize] {
+    let mut bytes = [0; VS_SYMBOL_BYTES as usize];
+    // The last byte stays zero; a longer name matches nothing and is told as absent.
+    let room = bytes.len() - 1;
+    for (to, from) in bytes[..room].iter_mut().zip(name.unwrap_or("").bytes()) {
+        *to = from as std::ffi::c_char;
+    }
+    bytes
+}
+
+impl Greeted {
+    /// Looks after the process until `stop`: libraries that come later get their hooks, the
+    /// devices' memory is asked for. Then everything is undone; how many threads were still in the
+    /// library's code, `None` when the process did not answer.
+    pub fn keep(
+        mut self,
+        stop: &AtomicBool,
+        wishes: &Wishes,
+        board: &Mutex<Board>,
+        sender: &Sender<Vec<Record>>,
+    ) -> Option<u32> {
+        let (watching, watch_stop) = bounded(0);
+        let watch = if wishes.watch_devices {
+            match Watch::open(self.process.pid(), &self.environment) {
+                Ok(watch) => {
+                    let sender = sender.clone();
+                    std::thread::Builder::new()
+                        .name("device-memory".into())
+                        .spawn(move || watch.run(&watch_stop, &sender))
+                        .ok()
+                }
+                Err(error) => {
+                    lock(board).notes.push(target::nvml_note(&error));
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        let mut last_look = Instant::now();
+        let mut gone = false;
+        while !stop.load(Ordering::Acquire) && !gone {
+            std::thread::sleep(TICK);
+            if last_look.elapsed() >= LOOK {
+                last_look = Instant::now();
+                gone = !self.process.is_running() || self.look(board).is_err();
+            }
+        }
+        drop(watching);
+        if let Some(watch) = watch {
+            // One that panicked has nothing left to hand over.
+            let _ = watch.join();
+        }
+        if gone { None } else { self.part() }
+    }
+
+    fn look(&mut self, board: &Mutex<Board>) -> io::Result<()> {
+        let files = files(&self.process);
+        if files == self.files {
+            return Ok(());
+        }
+        self.files = files;
+        let rescan = vs_plain {
+            message: vs_message_VS_RESCAN,
+            pad: 0,
+        };
+        self.connection.send(&rescan, None)?;
+        let hooked: vs_hooked = answer(&self.connection)?;
+        post(board, &hooked);
+        Ok(())
+    }
+
+    fn part(&self) -> Option<u32> {
+        let leave = vs_plain {
+            message: vs_message_VS_LEAVE,
+            pad: 0,
+        };
+        self.connection.send(&leave, None).ok()?;
+        let left: vs_left = answer(&self.connection).ok()?;
+        (left.message == vs_message_VS_LEFT).then_some(left.inside)
+    }
+}
+
+/// The libraries that a process has mapped.
+fn files(process: &Process) -> BTreeSet<String> {
+    process
+        .mappings()
+        .into_iter()
+        .flatten()
+        .filter_map(|mapping| mapping.file_name().map(str::to_owned))
+        .filter(|name| name.contains(".so"))
+        .collect()
+}
+
+fn post(board: &Mutex<Board>, hooked: &vs_hooked) {
+    let mut board = lock(board);
+    board.probes = HOOKS
+        .iter()
+        .zip(&hooked.hooks)
+        .filter(|(_, report)| report.state != wire::vs_hook_state_VS_HOOK_UNWANTED)
+        .map(|((name, consequence), report)| view(name, consequence, report))
+        .collect();
+    board.tensor_layer |= hooked.hooks[MEMORY].state == wire::vs_hook_state_VS_HOOK_PLACED;
+    board.version += 1;
+}
+
+fn view(name: &str, consequence: &str, report: &vs_hook_report) -> ProbeView {
+    let detail: Vec<u8> = report
+        .detail
+        .iter()
+        .map(|byte| *byte as u8)
+        .take_while(|byte| *byte != 0)
+        .collect();
+    let detail = String::from_utf8_lossy(&detail).into_owned();
+    let (state, cost_note) = match report.state {
+        wire::vs_hook_state_VS_HOOK_PLACED if name == HOOKS[CUPTI].0 => {
+            (ProbeState::Attached, detail)
+        }
+        wire::vs_hook_state_VS_HOOK_PLACED => {
+            let plural = if report.places == 1 { "" } else { "s" };
+            let note = format!("{} pointer{plural} of its callers", report.places);
+            (ProbeState::Attached, note)
+        }
+        wire::vs_hook_state_VS_HOOK_FAILED => (
+            ProbeState::Failed {
+                reason: format!("{detail}: {consequence}"),
+            },
+            String::new(),
+        ),
+        _ => (
+            ProbeState::Absent {
+                consequence: format!("nothing in the process calls it: {consequence}"),
+            },
+            String::new(),
+        ),
+    };
+    ProbeView {
+        name: name.to_owned(),
+        state,
+        cost_note,
+    }
+}
+
+/// A lock whose holder cannot leave anything half done.
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a session and its threads share.
+pub type Shareable = Arc<Mutex<Board>>;

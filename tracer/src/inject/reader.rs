@@ -1,0 +1,224 @@
+//! The thread that empties the rings of all injected processes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use crossbeam_channel::{Receiver, Sender};
+use vramscope_events::{Event, LostCause, Pid, ProcessInfo, Record, Tid};
+use vramscope_python::{Process, Python};
+use vramscope_ring::Reader as Ring;
+use vramscope_wire as wire;
+
+use super::shared::Shared;
+use crate::{
+    decode::{Decoder, KnownCodes, Traced},
+    session::now,
+};
+
+/// Records taken from one ring before the next one has its turn.
+const TURN: usize = 8192;
+/// The rest when all rings are empty.
+const REST: Duration = Duration::from_millis(2);
+/// How often counters and the processes' lives are looked at.
+const HOUSEKEEPING: Duration = Duration::from_millis(100);
+
+/// A process whose hooks are in place.
+pub struct Peer {
+    pub info: ProcessInfo,
+    pub process: Process,
+    pub python: Option<Python>,
+    pub shared: Shared,
+}
+
+/// Everything was sent whole: there is nothing to look up again.
+struct NothingMore;
+
+impl KnownCodes for NothingMore {
+    fn id(&self, _: u64, _: u16) -> Option<u32> {
+        None
+    }
+}
+
+struct Line {
+    pid: Pid,
+    process: Process,
+    shared: Shared,
+    ring: Ring,
+    /// What was told of losses so far.
+    full: u64,
+    stacks: u64,
+    over: bool,
+}
+
+/// Takes records from the rings, decodes them and hands them on.
+pub struct Reader {
+    decoder: Decoder,
+    /// Of the decoder's failures, those that were told.
+    undecodable: u64,
+    lines: Vec<Line>,
+    newcomers: Receiver<Peer>,
+    sender: Sender<Vec<Record>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Reader {
+    /// A reader of the rings that come through `newcomers`, until `stop`.
+    pub fn new(
+        newcomers: Receiver<Peer>,
+        sender: Sender<Vec<Record>>,
+        stop: Arc<AtomicBool>,
+    ) -> Reader {
+        Reader {
+            decoder: Decoder::new(Vec::new()),
+            undecodable: 0,
+            lines: Vec::new(),
+            newcomers,
+            sender,
+            stop,
+        }
+    }
+
+    /// Works until it is told to stop and the rings are empty, or nobody listens.
+    pub fn run(mut self) {
+        let mut last_look = Instant::now();
+        loop {
+            // Read before the rings are emptied: what was written before the stop is then there.
+            let stopping = self.stop.load(Ordering::Acquire);
+            let mut batch = Vec::new();
+            self.welcome(&mut batch);
+            let look = last_look.elapsed() >= HOUSEKEEPING || stopping;
+            if look {
+                last_look = Instant::now();
+            }
+            let mut full = false;
+            for index in 0..self.lines.len() {
+                full |= self.turn(index, look, &mut batch);
+            }
+            let idle = batch.is_empty();
+            if !idle && self.sender.send(batch).is_err() {
+                return;
+            }
+            if stopping && !full {
+                return;
+            }
+            if idle {
+                thread::sleep(REST);
+            }
+        }
+    }
+
+    fn welcome(&mut self, batch: &mut Vec<Record>) {
+        while let Ok(peer) = self.newcomers.try_recv() {
+            let pid = peer.info.pid;
+            batch.push(record(
+                pid,
+                Event::ProcessStarted {
+                    info: Arc::new(peer.info),
+                },
+            ));
+            self.decoder
+                .add(Traced::new(peer.process.clone(), peer.python));
+            self.lines.push(Line {
+                pid,
+                process: peer.process,
+                shared: peer.shared,
+                ring: Ring::new(),
+                full: 0,
+                stacks: 0,
+                over: false,
+            });
+        }
+    }
+
+    /// Takes what one ring has; whether there may be more.
+    fn turn(&mut self, index: usize, look: bool, batch: &mut Vec<Record>) -> bool {
+        let line = &mut self.lines[index];
+        if line.over {
+            return false;
+        }
+        let alive = !look || line.process.is_running();
+        let mut payload = Vec::new();
+        for _ in 0..TURN {
+            match line.ring.next(line.shared.parts(), &mut payload) {
+                Ok(true) => {
+                    let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut payload);
+                    address(bytes, index as u16);
+                    self.decoder.decode(bytes, &NothingMore, batch);
+                }
+                Ok(false) => {
+                    if look {
+                        tell_losses(line, batch);
+                        let undecodable = self.decoder.stats.undecodable;
+                        if undecodable > self.undecodable {
+                            let count = undecodable - self.undecodable;
+                            let cause = LostCause::Undecodable;
+                            batch.push(record(line.pid, Event::Lost { count, cause }));
+                            self.undecodable = undecodable;
+                        }
+                    }
+                    if !alive {
+                        line.over = true;
+                        batch.push(record(line.pid, Event::ProcessExited));
+                    }
+                    return false;
+                }
+                Err(_) => {
+                    // Nothing of it can be believed any more.
+                    line.over = true;
+                    batch.push(record(
+                        line.pid,
+                        Event::Lost {
+                            count: 1,
+                            cause: LostCause::Undecodable,
+                        },
+                    ));
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Writes the process's index into a record: its producer does not know it.
+fn address(bytes: &mut [u8], index: u16) {
+    let at = std::mem::offset_of!(wire::vs_header, process);
+    if let Some(place) = bytes.get_mut(at..at + 2) {
+        place.copy_from_slice(&index.to_le_bytes());
+    }
+}
+
+fn tell_losses(line: &mut Line, batch: &mut Vec<Record>) {
+    let full = line.shared.counter(wire::vs_counter_VS_COUNT_RING_FULL);
+    let stacks = line.shared.counter(wire::vs_counter_VS_COUNT_BODY_LOST);
+    // The counters are the process's own: they may be anything.
+    let news = [
+        (LostCause::RingFull, full.saturating_sub(line.full)),
+        (
+            LostCause::StackUnreadable,
+            stacks.saturating_sub(line.stacks),
+        ),
+    ];
+    for (cause, count) in news {
+        if count > 0 {
+            batch.push(record(line.pid, Event::Lost { count, cause }));
+        }
+    }
+    line.full = full;
+    line.stacks = stacks;
+}
+
+fn record(process: Pid, event: Event) -> Record {
+    Record {
+        time: now(),
+        process,
+        thread: Tid(0),
+        event,
+    }
+}

@@ -1,0 +1,116 @@
+//! Sessions of the injected backend.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use crossbeam_channel::bounded;
+use vramscope_events::ProcessInfo;
+
+use super::{Injected, Listener, Wishes, library, runtime_directory};
+use crate::{
+    error::AttachError,
+    plan::StepOn,
+    session::{Hold, Injection, Options, Session, WAITING_BATCHES},
+};
+
+impl Session {
+    /// Listens for programs that are started with [`Session::environment`] set, and for their
+    /// children.
+    ///
+    /// # Errors
+    /// [`AttachError::NoLibrary`], [`AttachError::StepOn`], [`AttachError::Injection`].
+    pub fn listen(options: &Options) -> Result<Session, AttachError> {
+        library::find().map_err(AttachError::NoLibrary)?;
+        let directory = runtime_directory();
+        let listener = Listener::new(&directory, None).map_err(|error| AttachError::Injection {
+            what: format!("listening in {}", directory.display()),
+            cause: error.to_string(),
+            instead: "let XDG_RUNTIME_DIR name a folder that you can write to".into(),
+        })?;
+        let wishes = wishes(options)?;
+        Session::injected(listener, wishes)
+    }
+
+    /// What a program's environment needs for the library to find us. Empty unless the session was
+    /// made by [`Session::listen`].
+    pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
+        match (&self.hold, library::find()) {
+            (Hold::Library(injection), Ok(library)) => vec![
+                ("CUDA_INJECTION64_PATH", library),
+                ("VRAMSCOPE_SOCKET", injection.injected.path().to_owned()),
+            ],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Waits for a process that has its hooks in place; why one has not, in words.
+    pub fn next_process(&mut self, patience: Duration) -> Option<Result<ProcessInfo, String>> {
+        let Hold::Library(injection) = &self.hold else {
+            return None;
+        };
+        let found = injection.injected.next_process(patience)?;
+        self.probe_new_libraries();
+        if let Ok(info) = &found
+            && self.info.pid.0 == 0
+        {
+            self.info = info.clone();
+        }
+        Some(found)
+    }
+
+    /// Loads the library into a process that runs.
+    ///
+    /// # Errors
+    /// Any [`AttachError`]; the process is then as it was.
+    pub fn inject(_: u32, _: &Options) -> Result<Session, AttachError> {
+        Err(AttachError::NoLibrary(Vec::new()))
+    }
+
+    pub(super) fn injected(listener: Listener, wishes: Wishes) -> Result<Session, AttachError> {
+        let (sender, records) = bounded(WAITING_BATCHES);
+        let stop = Arc::new(AtomicBool::new(false));
+        let started = Injected::start(listener, wishes, sender, Arc::clone(&stop));
+        let (injected, reader) = started.map_err(|error| AttachError::Injection {
+            what: "starting threads".into(),
+            cause: error.to_string(),
+            instead: "sudo vramscope attach PID uses probes of the kernel".into(),
+        })?;
+        Ok(Session {
+            info: ProcessInfo::default(),
+            probes: Vec::new(),
+            notes: Vec::new(),
+            tensor_layer: false,
+            troubles: Vec::new(),
+            hold: Hold::Library(Injection {
+                injected,
+                loaded_into: None,
+                seen: 0,
+            }),
+            records,
+            stop,
+            threads: vec![reader],
+            watch: None,
+        })
+    }
+}
+
+pub(super) fn wishes(options: &Options) -> Result<Wishes, AttachError> {
+    let step_symbol = match &options.step_on {
+        None => None,
+        Some(StepOn::Symbol(symbol)) => Some(symbol.clone()),
+        Some(StepOn::Nvtx(_)) => {
+            return Err(AttachError::StepOn {
+                reason: "NVTX ranges are seen by probes of the kernel only, not by injection"
+                    .into(),
+            });
+        }
+    };
+    Ok(Wishes {
+        ring_bytes: options.ring_bytes as usize,
+        watch_devices: options.watch_devices,
+        step_symbol,
+    })
+}
