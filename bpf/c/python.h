@@ -132,6 +132,7 @@ static __always_inline long send_code(struct slot *slot, struct vs_python *pytho
 	__u32 bytes, size;
 
 	code->head.kind = VS_CODE;
+	code->head.device = 0;
 	code->head.process = process;
 	code->head.flags = 0;
 	code->head.time = bpf_ktime_get_ns();
@@ -355,6 +356,7 @@ static __always_inline __u32 python_stack(__u32 process, __u16 *flags)
 			n = VS_MAX_FRAMES;
 		id = __sync_fetch_and_add(&next_stack, 1);
 		slot->stack.head.kind = VS_STACK;
+		slot->stack.head.device = 0;
 		slot->stack.head.process = process;
 		slot->stack.head.flags = slot->flags;
 		slot->stack.head.time = bpf_ktime_get_ns();

@@ -37,6 +37,7 @@ static __always_inline __u64 cookie_delta(__u64 cookie)
 static __always_inline void fill_head(struct vs_header *head, __u32 kind, __u32 process)
 {
 	head->kind = kind;
+	head->device = 0;
 	head->process = process;
 	head->flags = 0;
 	head->time = bpf_ktime_get_ns();
@@ -94,7 +95,7 @@ int tensor_memory(struct pt_regs *ctx)
 	record.size = ctx->si;
 	record.allocated = ctx->dx;
 	record.reserved = ctx->cx;
-	record.device = device >> 8;
+	record.head.device = device >> 8;
 	if (record.size > 0)
 		fill_stack(&record.head, process);
 	send(&record, sizeof(record));
@@ -112,7 +113,7 @@ int tensor_oom(struct pt_regs *ctx)
 	record.requested = ctx->di;
 	record.allocated = ctx->si;
 	record.reserved = ctx->dx;
-	record.device = (ctx->cx >> 8) & 0xff;
+	record.head.device = (ctx->cx >> 8) & 0xff;
 	fill_stack(&record.head, process);
 	send(&record, sizeof(record));
 	return 0;

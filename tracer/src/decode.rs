@@ -111,7 +111,7 @@ impl Decoder {
             wire::Record::Tensor(tensor) => self.tensor(&tensor, out),
             wire::Record::OutOfMemory(oom) => {
                 let event = Event::OutOfMemory(OutOfMemory {
-                    device: DeviceId(oom.device as u16),
+                    device: DeviceId(oom.head.device),
                     requested: oom.requested,
                     totals: Totals {
                         allocated: oom.allocated,
@@ -144,7 +144,7 @@ impl Decoder {
     }
 
     fn tensor(&mut self, tensor: &wire::vs_tensor, out: &mut Vec<Record>) {
-        let device = DeviceId(tensor.device as u16);
+        let device = DeviceId(tensor.head.device);
         let address = Address(tensor.address);
         let size = tensor.size.unsigned_abs();
         let totals = Some(Totals {

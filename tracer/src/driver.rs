@@ -124,7 +124,8 @@ mod tests {
     fn call(function: u32, address: u64, size: u64, extra: u64) -> wire::vs_driver {
         wire::vs_driver {
             head: wire::vs_header {
-                kind: wire::vs_kind_VS_DRIVER,
+                kind: wire::vs_kind_VS_DRIVER as u16,
+                device: 0,
                 process: 0,
                 flags: 0,
                 time: 0,

@@ -50,10 +50,11 @@ enum vs_flag {
 };
 
 struct vs_header {
-	vs_u32 kind;    /* enum vs_kind */
+	vs_u16 kind;    /* enum vs_kind */
+	vs_u16 device;  /* number of the CUDA device, where the record is about one */
 	vs_u16 process; /* index that the reader gave the process */
 	vs_u16 flags;   /* enum vs_flag */
-	vs_u64 time;    /* CLOCK_MONOTONIC, ns */
+	vs_u64 time;    /* CLOCK_MONOTONIC, ns; or the time stamp counter, see VS_SETUP_TSC */
 	vs_u32 tid;     /* kernel thread id, root pid namespace */
 	vs_u32 stack;   /* id of a vs_stack, 0: none */
 };
@@ -65,8 +66,6 @@ struct vs_tensor {
 	vs_s64 size; /* bytes, negative: a free */
 	vs_u64 allocated;
 	vs_u64 reserved;
-	vs_u32 device;
-	vs_u32 pad;
 };
 
 /* c10::reportOutOfMemoryToProfiler */
@@ -75,8 +74,6 @@ struct vs_oom {
 	vs_u64 requested;
 	vs_u64 allocated;
 	vs_u64 reserved;
-	vs_u32 device;
-	vs_u32 pad;
 };
 
 struct vs_mark {
@@ -273,6 +270,7 @@ enum vs_setup_flag {
 	VS_SETUP_NATIVE = 1,        /* unwind machine code too, for stacks not seen yet */
 	VS_SETUP_NATIVE_ALWAYS = 2, /* at every allocation */
 	VS_SETUP_CUPTI = 4,         /* subscribe to CUPTI's callbacks */
+	VS_SETUP_TSC = 8,           /* times are of the time stamp counter, which the reader converts */
 };
 
 #define VS_SYMBOL_BYTES 240

@@ -17,7 +17,7 @@ use vramscope_ring::{Parts, Writer};
 use vramscope_wire::{
     VS_PROTOCOL, VS_SHARED_BYTES, VS_SHARED_MAGIC, vs_hello, vs_hook_state_VS_HOOK_UNWANTED,
     vs_left, vs_message_VS_HELLO, vs_message_VS_LEAVE, vs_message_VS_LEFT, vs_message_VS_RESCAN,
-    vs_message_VS_SETUP, vs_plain, vs_setup, vs_shared,
+    vs_message_VS_SETUP, vs_plain, vs_setup, vs_setup_flag_VS_SETUP_TSC, vs_shared,
 };
 
 use crate::{
@@ -222,7 +222,9 @@ impl Shared {
                 ptr::null_mut(),
                 bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
+                // Every page now: a page fault in the middle of an allocation costs more than the
+                // record.
+                libc::MAP_SHARED | libc::MAP_POPULATE,
                 memory.as_raw_fd(),
                 0,
             );
@@ -284,6 +286,7 @@ impl Session {
         live::publish(Box::new(Live {
             ring,
             counters,
+            tsc: setup.flags & vs_setup_flag_VS_SETUP_TSC != 0,
             python: header.python,
             is_finalizing,
             codes: CodeTable::new(),

@@ -19,6 +19,8 @@ pub struct Live {
     pub ring: Writer<'static>,
     /// What was lost, and more.
     pub counters: &'static Counters,
+    /// Whether times are those of the time stamp counter.
+    pub tsc: bool,
     /// How to walk this process's Python.
     pub python: vs_python,
     /// `Py_IsFinalizing`, where the interpreter exports it.

@@ -11,9 +11,10 @@
 //!
 //! # Layout
 //! The ring is an array of 64-bit words, its length a power of two. `head` and `tail` count words
-//! from the beginning of time. A record is one header word (payload words, and a bit that says
-//! whether they are all written), then its payload. A word that nobody has reserved is zero: the
-//! reader clears what it has taken before it moves the tail.
+//! from the beginning of time. A record begins at a multiple of [`LINE`]; it is one header word
+//! (payload words, and a bit that says whether they are all written), then its payload. A first word
+//! of a line that nobody has reserved is zero: the reader clears those that it has taken before it
+//! moves the tail.
 
 #![deny(unsafe_code)]
 
@@ -27,6 +28,15 @@ pub use writer::{Slot, Writer};
 pub(crate) use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering};
+
+/// Words of a cache line. Every record begins with one: no two writers share a line, and a record
+/// of seven words fills one.
+pub const LINE: u64 = 8;
+
+/// What a record of so many payload words takes.
+pub(crate) fn taken(words: u64) -> Option<u64> {
+    words.checked_add(1)?.checked_next_multiple_of(LINE)
+}
 
 /// In a header word: the payload is all there.
 pub(crate) const COMMITTED: u64 = 1 << 63;
@@ -43,15 +53,19 @@ pub struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Whether the ring can be used: a power of two of at least two words.
+    /// Whether the ring can be used: a power of two of at least one line.
     pub fn usable(&self) -> bool {
-        self.words.len() >= 2 && self.words.len().is_power_of_two()
+        self.words.len() as u64 >= LINE && self.words.len().is_power_of_two()
     }
 
     /// The word at a position counted from the beginning of time.
     #[inline]
     pub(crate) fn word(&self, position: u64) -> Option<&AtomicU64> {
-        self.words
-            .get((position as usize) & (self.words.len().wrapping_sub(1)))
+        self.words.get(self.index(position))
+    }
+
+    #[inline]
+    pub(crate) fn index(&self, position: u64) -> usize {
+        (position as usize) & self.words.len().wrapping_sub(1)
     }
 }

@@ -1,6 +1,6 @@
 //! The side of the tracer.
 
-use crate::{COMMITTED, Ordering, Parts};
+use crate::{COMMITTED, LINE, Ordering, Parts, taken};
 
 /// The shared words make no sense: the other side has overwritten them. Nothing more can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,16 +52,18 @@ impl Reader {
             return Ok(false);
         }
         let words = value & !COMMITTED;
-        if words >= used {
+        let taken = taken(words).ok_or(Damaged)?;
+        if taken > used {
             return Err(Damaged);
         }
-        let taken = words + 1;
-        for index in 1..taken {
+        for index in 1..=words {
             let word = parts.word(self.tail.wrapping_add(index)).ok_or(Damaged)?;
             payload.push(word.load(Ordering::Relaxed));
+        }
+        for line in (0..taken).step_by(LINE as usize) {
+            let word = parts.word(self.tail.wrapping_add(line)).ok_or(Damaged)?;
             word.store(0, Ordering::Relaxed);
         }
-        header.store(0, Ordering::Relaxed);
         self.tail = self.tail.wrapping_add(taken);
         // Release: a writer that sees the new tail sees the cleared words.
         parts.tail.store(self.tail, Ordering::Release);

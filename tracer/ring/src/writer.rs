@@ -1,6 +1,6 @@
 //! The side of the traced program.
 
-use crate::{COMMITTED, Ordering, Parts};
+use crate::{AtomicU64, COMMITTED, LINE, Ordering, Parts, taken};
 
 /// Writes records. Any number of threads may hold one.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl<'a> Writer<'a> {
     pub fn reserve(&self, words: usize) -> Option<Slot<'a>> {
         let words = words as u64;
         let capacity = self.parts.words.len() as u64;
-        let needed = words.checked_add(1)?;
+        let needed = taken(words)?;
         let mut head = self.parts.head.load(Ordering::Relaxed);
         loop {
             // Acquire: the reader cleared these words before it moved the tail.
@@ -62,6 +62,19 @@ impl<'a> Writer<'a> {
                 Err(now) => head = now,
             }
         }
+    }
+}
+
+impl<'a> Writer<'a> {
+    /// The first word of the line so many lines behind the head: where a record will be written
+    /// soon.
+    #[inline]
+    pub fn ahead(&self, lines: u64) -> Option<&'a AtomicU64> {
+        let head = self.parts.head.load(Ordering::Relaxed);
+        let parts: Parts<'a> = self.parts;
+        parts
+            .words
+            .get(parts.index(head.wrapping_add(lines * LINE)))
     }
 }
 

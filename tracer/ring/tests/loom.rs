@@ -46,7 +46,7 @@ fn write(memory: &Memory, value: u64) -> bool {
 fn two_writers_and_a_reader() {
     loom::model(|| {
         // Room for two records: the third meets a full ring or words that were cleared.
-        let memory = Arc::new(Memory::new(4));
+        let memory = Arc::new(Memory::new(16));
         let first = {
             let memory = Arc::clone(&memory);
             thread::spawn(move || u64::from(write(&memory, 1)) + u64::from(write(&memory, 2)))

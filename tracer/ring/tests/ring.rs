@@ -36,42 +36,43 @@ impl Memory {
 
 #[test]
 fn records_come_out_as_they_went_in_across_the_end() {
-    let memory = Memory::new(8);
+    let memory = Memory::new(32);
     let writer = Writer::new(memory.parts()).unwrap();
     let mut reader = Reader::new();
     let mut payload = Vec::new();
     for round in 0..100 {
-        let slot = writer.reserve(4).unwrap();
-        (0..4).for_each(|index| slot.write(index, round * 10 + index as u64));
+        let words = 4 + (round as usize % 3) * 8;
+        let slot = writer.reserve(words).unwrap();
+        (0..words).for_each(|index| slot.write(index, round * 100 + index as u64));
         // Not a word of the record: ignored.
-        slot.write(4, 99);
+        slot.write(words, 99);
         assert_eq!(reader.next(memory.parts(), &mut payload), Ok(false));
         slot.commit();
         assert_eq!(reader.next(memory.parts(), &mut payload), Ok(true));
-        let expected: Vec<_> = (0..4).map(|index| round * 10 + index).collect();
+        let expected: Vec<_> = (0..words as u64).map(|index| round * 100 + index).collect();
         assert_eq!(payload, expected);
     }
 }
 
 #[test]
 fn a_full_ring_refuses_and_takes_again_when_read() {
-    let memory = Memory::new(8);
+    let memory = Memory::new(16);
     let writer = Writer::new(memory.parts()).unwrap();
     writer.reserve(3).unwrap().commit();
-    writer.reserve(3).unwrap().commit();
+    writer.reserve(7).unwrap().commit();
     assert!(writer.reserve(0).is_none());
     let mut payload = Vec::new();
     let mut reader = Reader::new();
     assert_eq!(reader.next(memory.parts(), &mut payload), Ok(true));
-    assert!(writer.reserve(4).is_none());
-    writer.reserve(3).unwrap().commit();
-    assert!(writer.reserve(8).is_none(), "it never fits");
+    assert!(writer.reserve(8).is_none(), "two lines");
+    writer.reserve(7).unwrap().commit();
+    assert!(writer.reserve(16).is_none(), "it never fits");
     assert!(writer.reserve(usize::MAX).is_none());
 }
 
 #[test]
 fn an_unfinished_record_holds_back_those_behind_it() {
-    let memory = Memory::new(16);
+    let memory = Memory::new(32);
     let writer = Writer::new(memory.parts()).unwrap();
     let first = writer.reserve(1).unwrap();
     let second = writer.reserve(1).unwrap();
@@ -102,7 +103,7 @@ fn many_writers_lose_nothing_but_what_they_counted() {
                     let writer = Writer::new(memory.parts()).unwrap();
                     let mut refused = 0;
                     for round in 0..rounds {
-                        let words = 2 + (round % 5) as usize;
+                        let words = 2 + (round % 11) as usize;
                         let Some(slot) = writer.reserve(words) else {
                             refused += 1;
                             continue;
@@ -124,7 +125,7 @@ fn many_writers_lose_nothing_but_what_they_counted() {
                 let over = done.load(Ordering::Acquire);
                 while reader.next(memory.parts(), &mut payload).unwrap() {
                     let round = payload[1];
-                    assert_eq!(payload.len(), 2 + (round % 5) as usize);
+                    assert_eq!(payload.len(), 2 + (round % 11) as usize);
                     assert!(payload[1..].iter().all(|word| *word == round));
                     // Each writer's records are in its order.
                     if let Some(before) = last.insert(payload[0], round) {
@@ -163,30 +164,30 @@ fn garbage_never_hurts_the_reader() {
     let runs = std::env::var("VRAMSCOPE_FUZZ_RUNS").map_or(20_000, |runs| runs.parse().unwrap());
     let (mut damaged, mut read) = (0_u64, 0_u64);
     for _ in 0..if cfg!(miri) { 50 } else { runs } {
-        let memory = Memory::new(16);
+        let memory = Memory::new(64);
         let writer = Writer::new(memory.parts()).unwrap();
         let mut reader = Reader::new();
         let mut payload = Vec::new();
         for _ in 0..8 {
             match random() % 4 {
                 0 => {
-                    let index = random() as usize % 16;
+                    let index = random() as usize % 64;
                     let noise = match random() % 3 {
                         0 => random(),
-                        1 => random() % 20,
-                        _ => (random() % 20) | (1 << 63),
+                        1 => random() % 80,
+                        _ => (random() % 80) | (1 << 63),
                     };
                     memory.words[index].store(noise, Ordering::Relaxed);
                 }
-                1 => memory.head.store(random() % 40, Ordering::Relaxed),
+                1 => memory.head.store(random() % 160, Ordering::Relaxed),
                 2 => {
-                    if let Some(slot) = writer.reserve((random() % 4) as usize) {
+                    if let Some(slot) = writer.reserve((random() % 20) as usize) {
                         slot.commit();
                     }
                 }
                 _ => match reader.next(memory.parts(), &mut payload) {
                     Ok(true) => {
-                        assert!(payload.len() < 16);
+                        assert!(payload.len() < 64);
                         read += 1;
                     }
                     Ok(false) => {}
@@ -203,7 +204,7 @@ fn garbage_never_hurts_the_reader() {
 
 #[test]
 fn a_ring_of_an_odd_size_is_refused() {
-    for words in [0, 1, 3, 100] {
+    for words in [0, 1, 4, 24, 100] {
         let memory = Memory::new(words);
         assert!(Writer::new(memory.parts()).is_none());
         let mut payload = Vec::new();

@@ -5,6 +5,7 @@
 //! it; [`reader::Reader`] empties the rings of all of them.
 
 mod attach;
+mod clock;
 pub mod library;
 mod peer;
 mod reader;

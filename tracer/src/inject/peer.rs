@@ -18,10 +18,10 @@ use vramscope_wire::{
     VS_PROTOCOL, VS_SYMBOL_BYTES, vs_hello, vs_hook_report, vs_hooked, vs_left,
     vs_message_VS_HELLO, vs_message_VS_HOOKED, vs_message_VS_LEAVE, vs_message_VS_LEFT,
     vs_message_VS_RESCAN, vs_message_VS_SETUP, vs_plain, vs_python, vs_setup,
-    vs_setup_flag_VS_SETUP_CUPTI,
+    vs_setup_flag_VS_SETUP_CUPTI, vs_setup_flag_VS_SETUP_TSC,
 };
 
-use super::{reader::Peer, shared::Shared, socket::Connection};
+use super::{clock, reader::Peer, shared::Shared, socket::Connection};
 use crate::{nvml::Watch, python::walk_configuration, target};
 
 /// How long an answer may take. A process that is stopped gives none.
@@ -120,10 +120,11 @@ pub fn greet(
     if target::uses_async_backend(&environment) {
         notes.push(target::ASYNC_NOTE.to_owned());
     }
+    let tsc = clock::trusted();
     let shared = Shared::new(wishes.ring_bytes, &walk)?;
     let setup = vs_setup {
         message: vs_message_VS_SETUP,
-        flags: vs_setup_flag_VS_SETUP_CUPTI,
+        flags: vs_setup_flag_VS_SETUP_CUPTI | if tsc { vs_setup_flag_VS_SETUP_TSC } else { 0 },
         step_symbol: symbol(wishes.step_symbol.as_deref()),
     };
     connection.send(&setup, Some(shared.descriptor()))?;
@@ -144,6 +145,7 @@ pub fn greet(
         text: hello.text_start..hello.text_end,
     };
     let peer = Peer {
+        tsc,
         info,
         process,
         python,

@@ -15,7 +15,7 @@ use vramscope_python::{Process, Python};
 use vramscope_ring::Reader as Ring;
 use vramscope_wire as wire;
 
-use super::shared::Shared;
+use super::{clock::Clock, shared::Shared};
 use crate::{
     decode::{Decoder, KnownCodes, Traced},
     session::now,
@@ -30,6 +30,8 @@ const HOUSEKEEPING: Duration = Duration::from_millis(100);
 
 /// A process whose hooks are in place.
 pub struct Peer {
+    /// Whether its times are counters.
+    pub tsc: bool,
     pub info: ProcessInfo,
     pub process: Process,
     pub python: Option<Python>,
@@ -46,6 +48,7 @@ impl KnownCodes for NothingMore {
 }
 
 struct Line {
+    tsc: bool,
     pid: Pid,
     process: Process,
     shared: Shared,
@@ -61,6 +64,7 @@ pub struct Reader {
     decoder: Decoder,
     /// Of the decoder's failures, those that were told.
     undecodable: u64,
+    clock: Clock,
     lines: Vec<Line>,
     newcomers: Receiver<Peer>,
     sender: Sender<Vec<Record>>,
@@ -77,6 +81,7 @@ impl Reader {
         Reader {
             decoder: Decoder::new(Vec::new()),
             undecodable: 0,
+            clock: Clock::new(),
             lines: Vec::new(),
             newcomers,
             sender,
@@ -95,6 +100,7 @@ impl Reader {
             let look = last_look.elapsed() >= HOUSEKEEPING || stopping;
             if look {
                 last_look = Instant::now();
+                self.clock.refresh();
             }
             let mut full = false;
             for index in 0..self.lines.len() {
@@ -125,6 +131,7 @@ impl Reader {
             self.decoder
                 .add(Traced::new(peer.process.clone(), peer.python));
             self.lines.push(Line {
+                tsc: peer.tsc,
                 pid,
                 process: peer.process,
                 shared: peer.shared,
@@ -149,6 +156,9 @@ impl Reader {
                 Ok(true) => {
                     let bytes = bytemuck::cast_slice_mut::<u64, u8>(&mut payload);
                     address(bytes, index as u16);
+                    if line.tsc {
+                        set_time(bytes, &self.clock);
+                    }
                     self.decoder.decode(bytes, &NothingMore, batch);
                 }
                 Ok(false) => {
@@ -191,6 +201,17 @@ fn address(bytes: &mut [u8], index: u16) {
     let at = std::mem::offset_of!(wire::vs_header, process);
     if let Some(place) = bytes.get_mut(at..at + 2) {
         place.copy_from_slice(&index.to_le_bytes());
+    }
+}
+
+/// Turns a record's counter into its time.
+fn set_time(bytes: &mut [u8], clock: &Clock) {
+    let at = std::mem::offset_of!(wire::vs_header, time);
+    if let Some(place) = bytes.get_mut(at..at + 8)
+        && let Ok(counter) = <[u8; 8]>::try_from(&*place)
+    {
+        let time = clock.time(u64::from_le_bytes(counter));
+        place.copy_from_slice(&time.to_le_bytes());
     }
 }
 

@@ -13,8 +13,8 @@ use crate::raw::{
 // What the producers rely on: no padding that was not written down.
 const _: () = {
     assert!(size_of::<vs_header>() == 24);
-    assert!(size_of::<vs_tensor>() == 64);
-    assert!(size_of::<vs_oom>() == 56);
+    assert!(size_of::<vs_tensor>() == 56);
+    assert!(size_of::<vs_oom>() == 48);
     assert!(size_of::<vs_mark>() == 24);
     assert!(size_of::<vs_driver>() == 64);
     assert!(size_of::<vs_frame>() == 8);
@@ -117,7 +117,7 @@ impl<'a> Record<'a> {
         let head = header(bytes)?;
         let fits = |size: usize| (bytes.len() >= size).then_some(());
         #[allow(non_upper_case_globals)]
-        match head.kind {
+        match u32::from(head.kind) {
             vs_kind_VS_TENSOR => {
                 fits(size_of::<vs_tensor>())?;
                 Some(Record::Tensor(vs_tensor {
@@ -126,8 +126,6 @@ impl<'a> Record<'a> {
                     size: u64_at(bytes, offset_of!(vs_tensor, size)) as i64,
                     allocated: u64_at(bytes, offset_of!(vs_tensor, allocated)),
                     reserved: u64_at(bytes, offset_of!(vs_tensor, reserved)),
-                    device: u32_at(bytes, offset_of!(vs_tensor, device)),
-                    pad: 0,
                 }))
             }
             vs_kind_VS_OOM => {
@@ -137,8 +135,6 @@ impl<'a> Record<'a> {
                     requested: u64_at(bytes, offset_of!(vs_oom, requested)),
                     allocated: u64_at(bytes, offset_of!(vs_oom, allocated)),
                     reserved: u64_at(bytes, offset_of!(vs_oom, reserved)),
-                    device: u32_at(bytes, offset_of!(vs_oom, device)),
-                    pad: 0,
                 }))
             }
             vs_kind_VS_BACKWARD => Some(Record::Backward(vs_mark { head })),
@@ -167,7 +163,8 @@ impl<'a> Record<'a> {
 
 fn header(bytes: &[u8]) -> Option<vs_header> {
     (bytes.len() >= size_of::<vs_header>()).then(|| vs_header {
-        kind: u32_at(bytes, offset_of!(vs_header, kind)),
+        kind: u16_at(bytes, offset_of!(vs_header, kind)),
+        device: u16_at(bytes, offset_of!(vs_header, device)),
         process: u16_at(bytes, offset_of!(vs_header, process)),
         flags: u16_at(bytes, offset_of!(vs_header, flags)),
         time: u64_at(bytes, offset_of!(vs_header, time)),
@@ -296,7 +293,8 @@ mod tests {
 
     fn head(kind: u32) -> Vec<u8> {
         let mut bytes = Vec::new();
-        bytes.extend(kind.to_le_bytes());
+        bytes.extend((kind as u16).to_le_bytes());
+        bytes.extend(2u16.to_le_bytes());
         bytes.extend(3u16.to_le_bytes());
         bytes.extend(1u16.to_le_bytes());
         bytes.extend(99u64.to_le_bytes());
@@ -308,15 +306,15 @@ mod tests {
     #[test]
     fn a_free_keeps_its_sign() {
         let mut bytes = head(vs_kind_VS_TENSOR);
-        for value in [0x7000_0000u64, (-512i64) as u64, 1024, 2048, 1] {
+        for value in [0x7000_0000u64, (-512i64) as u64, 1024, 2048] {
             bytes.extend(value.to_le_bytes());
         }
         let Some(Record::Tensor(tensor)) = Record::parse(&bytes) else {
             panic!("not a tensor record");
         };
         assert_eq!(
-            (tensor.size, tensor.allocated, tensor.device),
-            (-512, 1024, 1)
+            (tensor.size, tensor.allocated, tensor.head.device),
+            (-512, 1024, 2)
         );
         assert_eq!((tensor.head.process, tensor.head.stack), (3, 5));
     }

@@ -87,7 +87,8 @@ fn send(live: &Live, head: &vs_header, address: u64, id: u32) -> Option<()> {
     );
     let record = vs_code_whole {
         head: vs_header {
-            kind: vs_kind_VS_CODE_WHOLE,
+            kind: vs_kind_VS_CODE_WHOLE as u16,
+            device: 0,
             stack: 0,
             ..*head
         },

@@ -18,7 +18,7 @@ pub fn on_driver(
     };
     let live = inside.live();
     let mut record = wire::vs_driver {
-        head: head(wire::vs_kind_VS_DRIVER),
+        head: head(live, wire::vs_kind_VS_DRIVER),
         address,
         size,
         extra,

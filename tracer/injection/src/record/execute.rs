@@ -69,7 +69,7 @@ impl Entered {
         let live = inside.live();
         let block = thread::block();
         let mut record = vs_mark {
-            head: head(vs_kind_VS_BACKWARD),
+            head: head(live, vs_kind_VS_BACKWARD),
         };
         record.head.stack = stack::python(live, &mut record.head);
         let nested = live.executing.holds(block);
@@ -99,9 +99,10 @@ impl Drop for Entered {
 /// A function that the user named is about to run: a step begins.
 pub extern "C" fn on_step() {
     if let Some(inside) = live::enter() {
+        let live = inside.live();
         let record = vs_mark {
-            head: head(vs_kind_VS_USER),
+            head: head(live, vs_kind_VS_USER),
         };
-        push(inside.live(), &record);
+        push(live, &record);
     }
 }

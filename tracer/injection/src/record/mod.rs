@@ -19,16 +19,25 @@ pub use trampoline::{Hook, original, set_original, trampoline};
 
 /// The beginning of a record of this thread, now.
 #[inline]
-fn head(kind: vs_kind) -> vs_header {
+fn head(live: &Live, kind: vs_kind) -> vs_header {
     vs_header {
-        kind,
+        kind: kind as u16,
+        device: 0,
         process: 0,
         flags: 0,
-        time: thread::now(),
+        time: if live.tsc {
+            thread::counter()
+        } else {
+            thread::now()
+        },
         tid: thread::id(),
         stack: 0,
     }
 }
+
+/// Records ahead of the ring's head whose place is fetched into the cache: the other side touched it
+/// last, and a store that waits for it would cost more than all the rest.
+const AHEAD: u64 = 4;
 
 /// A record of the wire as the words of a ring.
 ///
@@ -71,6 +80,9 @@ fn push<R: Words>(live: &Live, record: &R) {
         Some(slot) => {
             write(&slot, record);
             slot.commit();
+            if let Some(word) = live.ring.ahead(AHEAD) {
+                thread::prefetch(word);
+            }
         }
         None => live.count(vs_counter_VS_COUNT_RING_FULL),
     }

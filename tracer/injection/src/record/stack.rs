@@ -84,7 +84,8 @@ fn send(live: &Live, head: &vs_header, walk: &Walk) -> Option<u32> {
         let slot = live.ring.reserve(words + count)?;
         let body = vs_stack_native {
             head: vs_header {
-                kind: vs_kind_VS_STACK_NATIVE,
+                kind: vs_kind_VS_STACK_NATIVE as u16,
+                device: 0,
                 stack: id,
                 ..*head
             },

@@ -20,14 +20,13 @@ pub extern "C" fn on_memory(address: u64, size: i64, allocated: u64, reserved: u
     };
     let live = inside.live();
     let mut record = vs_tensor {
-        head: head(vs_kind_VS_TENSOR),
+        head: head(live, vs_kind_VS_TENSOR),
         address,
         size,
         allocated,
         reserved,
-        device: (device >> 8) as u32 & 0xff,
-        pad: 0,
     };
+    record.head.device = (device >> 8) as u16 & 0xff;
     if size > 0 {
         stack::fill(live, &mut record.head);
     }
@@ -42,13 +41,12 @@ pub extern "C" fn on_oom(requested: u64, allocated: u64, reserved: u64, device: 
     };
     let live = inside.live();
     let mut record = vs_oom {
-        head: head(vs_kind_VS_OOM),
+        head: head(live, vs_kind_VS_OOM),
         requested,
         allocated,
         reserved,
-        device: (device >> 8) as u32 & 0xff,
-        pad: 0,
     };
+    record.head.device = (device >> 8) as u16 & 0xff;
     stack::fill(live, &mut record.head);
     push(live, &record);
 }
