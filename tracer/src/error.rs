@@ -67,6 +67,9 @@ pub enum AttachError {
         /// Its reason.
         detail: String,
     },
+    /// The process cannot be made to load a library.
+    #[error(transparent)]
+    Ptrace(#[from] vramscope_ptrace::Error),
     /// The library for injection is nowhere.
     #[error(
         "the library for injection is not there; looked for {}\n  build it with `make build`, or \

@@ -50,8 +50,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the helper and waits until the hooks are in place. 0, or an `errno`.
-pub fn start(path: &[u8]) -> c_int {
+/// Starts the helper and, if wanted, waits until the hooks are in place. 0, or an `errno`.
+pub fn start(path: &[u8], patient: bool) -> c_int {
     if RUNNING.swap(true, Ordering::AcqRel) {
         return libc::EBUSY;
     }
@@ -61,7 +61,8 @@ pub fn start(path: &[u8]) -> c_int {
     *lock(&ORDERS) = (path.to_vec(), thread::id_places());
     *lock(&STARTED) = None;
     match spawn() {
-        0 => wait(),
+        0 if patient => wait(),
+        0 => 0,
         error => {
             RUNNING.store(false, Ordering::Release);
             error

@@ -40,13 +40,14 @@ pub extern "C" fn InitializeInjection() -> c_int {
     // Nothing may unwind into the driver.
     let _ = catch_unwind(|| {
         if let Some(path) = std::env::var_os(SOCKET) {
-            helper::start(path.as_encoded_bytes());
+            helper::start(path.as_encoded_bytes(), true);
         }
     });
     1
 }
 
-/// Called by ptrace in a process that already runs. 0: hooks are in place; else an `errno`.
+/// Called by ptrace in a process that already runs. 0: the helper thread is on its way; else an
+/// `errno`.
 ///
 /// # Safety
 /// `path` is null or a C string.
@@ -57,5 +58,5 @@ pub unsafe extern "C" fn vramscope_attach(path: *const c_char) -> c_int {
     }
     // SAFETY: the caller's promise.
     let path = unsafe { CStr::from_ptr(path) };
-    catch_unwind(|| helper::start(path.to_bytes())).unwrap_or(libc::EIO)
+    catch_unwind(|| helper::start(path.to_bytes(), false)).unwrap_or(libc::EIO)
 }

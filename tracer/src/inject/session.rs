@@ -61,14 +61,6 @@ impl Session {
         Some(found)
     }
 
-    /// Loads the library into a process that runs.
-    ///
-    /// # Errors
-    /// Any [`AttachError`]; the process is then as it was.
-    pub fn inject(_: u32, _: &Options) -> Result<Session, AttachError> {
-        Err(AttachError::NoLibrary(Vec::new()))
-    }
-
     pub(super) fn injected(listener: Listener, wishes: Wishes) -> Result<Session, AttachError> {
         let (sender, records) = bounded(WAITING_BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
