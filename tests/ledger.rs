@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     path::{Path, PathBuf},
+    process::Stdio,
 };
 
 use serde_json::Value;
@@ -88,8 +89,15 @@ fn survivors(device: &Value) -> HashSet<Block> {
         .collect()
 }
 
-/// Runs a script under the tracer; the report, and PyTorch's own word by device.
-fn trace(script: &Path, setup: &Setup, from_start: bool) -> (Value, BTreeMap<u64, Truth>) {
+/// The reports of one run, by backend, and PyTorch's own word by device.
+struct Traced {
+    reports: [(&'static str, Value); 2],
+    truth: BTreeMap<u64, Truth>,
+}
+
+/// Runs a script under both tracers at once. From its start: under `vramscope run`, with probes
+/// placed before its first allocation; else both attach while it runs.
+fn trace(script: &Path, setup: &Setup, from_start: bool) -> Traced {
     let directory = tempfile::tempdir().unwrap();
     let truth_file = directory.path().join("truth.json");
     let truth_path = truth_file.to_str().unwrap();
@@ -101,22 +109,52 @@ fn trace(script: &Path, setup: &Setup, from_start: bool) -> (Value, BTreeMap<u64
     };
     let arguments = [truth_path, when, script_path];
     let quiet = root().join("tests/programs/quiet.py");
-    let mut program = Program::start(setup, &quiet, &arguments);
-    program.expect("ready");
-    let attached = tool().attach(program.pid(), &["--survivors", "--group", "stack"]);
+    let options = ["--survivors", "--group", "stack"];
+    let launched_file = directory.path().join("launched.json");
+    let mut program = if from_start {
+        let mut front = tool().command();
+        front
+            .args(["run", "--format", "json", "--report-to"])
+            .arg(&launched_file)
+            .args(options)
+            .arg("--")
+            .stderr(Stdio::null());
+        Program::start_behind(front, setup, &quiet, &arguments)
+    } else {
+        Program::start(setup, &quiet, &arguments)
+    };
+    let pid = program.expect("ready").parse().expect("its process id");
+    let injected =
+        (!from_start).then(|| tool().attach(pid, &[&["--inject"], &options[..]].concat()));
+    let probed = tool().attach(pid, &options);
     program.say("go");
     program.expect("quiet");
-    let run = attached.interrupt();
-    program.say("end");
-    assert!(program.finish().success(), "{script_path} failed");
-    assert!(run.status.success(), "{run:?}");
+    let probed = probed.interrupt();
+    assert!(probed.status.success(), "{probed:?}");
+    let injected = match injected {
+        Some(injected) => {
+            let run = injected.interrupt();
+            assert!(run.status.success(), "{run:?}");
+            program.say("end");
+            assert!(program.finish().success(), "{script_path} failed");
+            run.json()
+        }
+        None => {
+            program.say("die");
+            assert_eq!(program.finish().code(), Some(128 + 9), "{script_path}");
+            serde_json::from_slice(&std::fs::read(&launched_file).unwrap()).unwrap()
+        }
+    };
     let truth: BTreeMap<String, Value> =
         serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();
     let truth = truth
         .iter()
         .map(|(device, value)| (device.parse().unwrap(), Truth::read(value)))
         .collect();
-    (run.json(), truth)
+    Traced {
+        reports: [("ebpf", probed.json()), ("injection", injected)],
+        truth,
+    }
 }
 
 /// What is wrong with a report; nothing when it is right to the byte.
@@ -248,19 +286,22 @@ fn special_programs(test: &str, torch: &str) {
     for (name, setup) in special(torch) {
         let script = root().join(format!("tests/programs/special/{name}.py"));
         for from_start in [false, true] {
-            let (report, truth) = trace(&script, &setup, from_start);
-            let mut wrong = compare(&report, &truth, from_start);
-            let devices = report["devices"].as_array().unwrap();
-            let about = |needle: &str| report["log"].to_string().contains(needle);
-            match name {
-                "two_devices" if devices.len() != 2 => wrong.push("not two devices".into()),
-                "out_of_memory" if !about("out of memory") => {
-                    wrong.push(format!("no failure in the log: {}", report["log"]));
+            let traced = trace(&script, &setup, from_start);
+            for (backend, report) in &traced.reports {
+                let mut wrong = compare(report, &traced.truth, from_start);
+                let devices = report["devices"].as_array().unwrap();
+                let about = |needle: &str| report["log"].to_string().contains(needle);
+                match name {
+                    "two_devices" if devices.len() != 2 => wrong.push("not two devices".into()),
+                    "out_of_memory" if !about("out of memory") => {
+                        wrong.push(format!("no failure in the log: {}", report["log"]));
+                    }
+                    _ => {}
                 }
-                _ => {}
-            }
-            if !wrong.is_empty() {
-                failures.push(format!("{name}, {from_start}: {}", wrong.join("; ")));
+                if !wrong.is_empty() {
+                    let wrong = wrong.join("; ");
+                    failures.push(format!("{name}, {from_start}, {backend}: {wrong}"));
+                }
             }
         }
     }
@@ -276,13 +317,16 @@ fn all_scripts(test: &str, torch: &str, from_start: bool) {
     let mut stacks = 0;
     let scripts = scripts();
     for script in &scripts {
-        let (report, truth) = trace(script, &setup(torch), from_start);
-        let mut wrong = compare(&report, &truth, from_start);
-        if from_start {
-            stacks += compare_stacks(&report, &truth, &mut wrong);
-        }
-        if !wrong.is_empty() {
-            failures.push(format!("{}: {}", script.display(), wrong.join("; ")));
+        let traced = trace(script, &setup(torch), from_start);
+        for (backend, report) in &traced.reports {
+            let mut wrong = compare(report, &traced.truth, from_start);
+            if from_start {
+                stacks += compare_stacks(report, &traced.truth, &mut wrong);
+            }
+            if !wrong.is_empty() {
+                let wrong = wrong.join("; ");
+                failures.push(format!("{}, {backend}: {wrong}", script.display()));
+            }
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
@@ -290,7 +334,7 @@ fn all_scripts(test: &str, torch: &str, from_start: bool) {
         "{} scripts on torch {torch}, {stacks} stacks compared",
         scripts.len()
     );
-    assert!(!from_start || stacks > 1000);
+    assert!(!from_start || stacks > 2000);
 }
 
 #[test]

@@ -6,11 +6,12 @@ With --from-start it prints "ready" before the script's first allocation, waits 
 records PyTorch's own history with Python stacks. With --mid-run it prints "ready" after some steps
 (scripts sleep once a step) and goes on; some steps later it waits for a line, so that an attach falls
 between the two. It prints "quiet" when the script is done and its variables are still alive, waits for a
-line and ends.
+line and ends; if the line says "die", at once, so that nothing is freed any more.
 """
 import itertools
 import json
 import os
+import signal
 import sys
 import time
 
@@ -82,4 +83,5 @@ for segment in torch.cuda.memory._snapshot()["segments"] if is_native else []:
 with open(truth_file, "w", encoding="utf-8") as file:
     json.dump(devices, file)
 print("quiet", flush=True)
-sys.stdin.readline()
+if sys.stdin.readline().strip() == "die":
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -68,7 +68,23 @@ pub struct Program {
 impl Program {
     /// Starts a script.
     pub fn start(setup: &Setup, script: &Path, arguments: &[&str]) -> Program {
-        let mut command = Command::new(root().join("tests/simcuda/run"));
+        let simulator = Command::new(root().join("tests/simcuda/run"));
+        Program::spawn(simulator, setup, script, arguments)
+    }
+
+    /// Starts a script behind another command, which is given the one to run as its last arguments:
+    /// [`Program::pid`] is then the front's.
+    pub fn start_behind(
+        mut front: Command,
+        setup: &Setup,
+        script: &Path,
+        arguments: &[&str],
+    ) -> Program {
+        front.arg(root().join("tests/simcuda/run"));
+        Program::spawn(front, setup, script, arguments)
+    }
+
+    fn spawn(mut command: Command, setup: &Setup, script: &Path, arguments: &[&str]) -> Program {
         command
             .args(["--torch", &setup.torch])
             .args(&setup.device)

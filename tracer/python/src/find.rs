@@ -139,6 +139,21 @@ fn modules(mappings: &[Mapping]) -> Vec<Module> {
     modules
 }
 
+/// A function in whichever file it lies.
+fn elsewhere(process: &Process, address: Address) -> Result<Option<CodeDealloc>, ReadError> {
+    let mappings = process.mappings()?;
+    let mapping = mappings.iter().find(|mapping| {
+        mapping.permissions.execute && (mapping.start..mapping.end).contains(&address.0)
+    });
+    Ok(mapping.and_then(|mapping| {
+        Some(CodeDealloc {
+            address,
+            object: process.openable(mapping)?,
+            file_offset: address.0 - mapping.start + mapping.offset,
+        })
+    }))
+}
+
 impl Module {
     /// The interpreter of this file; None when the file is something else.
     fn interpreter(&self, process: &Process) -> Result<Option<Python>, FindError> {
@@ -195,24 +210,30 @@ impl Module {
         let code_type = elf.symbol(CODE_TYPE).ok_or_else(|| missing(CODE_TYPE))?;
         let code_type = Address(code_type.wrapping_add(bias));
         let dealloc = process.read_pointer(code_type.field(offsets.type_dealloc))?;
-        let file_offset = elf
-            .file_offset(dealloc.0.wrapping_sub(bias))
-            .ok_or_else(|| file_error(format!("tp_dealloc {dealloc} lies outside of it")))?;
+        let code_dealloc = match elf.file_offset(dealloc.0.wrapping_sub(bias)) {
+            Some(file_offset) => CodeDealloc {
+                address: dealloc,
+                object: object.clone(),
+                file_offset,
+            },
+            // A tool in the process stands before it: every call passes there as well.
+            None => elsewhere(process, dealloc)?.ok_or_else(|| {
+                file_error(format!(
+                    "tp_dealloc {dealloc} lies neither in it nor in another file"
+                ))
+            })?,
+        };
         Ok(Some(Python {
             version,
             path: path(),
-            object: object.clone(),
+            object,
             load_bias: bias,
             runtime,
             tss_key: tss_key(process, runtime, &offsets)?,
             offsets,
             offsets_source,
             tested: layout.tested,
-            code_dealloc: CodeDealloc {
-                address: dealloc,
-                object,
-                file_offset,
-            },
+            code_dealloc,
         }))
     }
 
