@@ -94,6 +94,14 @@ pub struct RunArgs {
     pub command: Vec<std::ffi::OsString>,
 }
 
+/// When machine code is unwound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Native {
+    Always,
+    New,
+    Never,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RunBackend {
     Auto,
@@ -171,6 +179,10 @@ pub struct WatchArgs {
     /// function of a library by its linker name [default: what the backward() calls show]
     #[arg(long, value_name = "PLACE", value_parser = parse_step_on)]
     pub step_on: Option<StepOn>,
+    /// Machine-code frames between the Python lines and the allocation (with a library in the
+    /// process: `run`, --inject): unwound for stacks not seen before, at every allocation, or not
+    #[arg(long, value_enum, default_value_t = Native::New, value_name = "WHEN")]
+    pub native: Native,
     /// Memory of the device, such as 80G, where NVML does not tell it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub capacity: Option<u64>,

@@ -10,7 +10,7 @@ use vramscope_collector::{Collector, Config, UserCode};
 use vramscope_events::Backend;
 use vramscope_tracer::{AttachError, Options, Session, inspect, now};
 
-use crate::cli::{StepOn, TargetArgs, WatchArgs};
+use crate::cli::{Native, StepOn, TargetArgs, WatchArgs};
 
 /// How often a process that is still starting is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -65,6 +65,7 @@ pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
     Ok(Options {
         ring_bytes: u32::try_from(watch.buffer)?,
         watch_devices: watch.capacity.is_none(),
+        native: watch.native != Native::Never,
         step_on: match &watch.step_on {
             Some(StepOn::Native(place)) => Some(place.clone()),
             _ => None,

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crossbeam_channel::Sender;
 use rustc_hash::FxHashMap;
 use vramscope_events::{
     Address, Alloc, DeviceId, Event, Frame, FrameId, FrameKind, Free, Layer, OutOfMemory, Pid,
@@ -13,7 +14,11 @@ use vramscope_events::{
 use vramscope_python::{CodeObject, LineTable, Process, Python, StrKind, decode_str, read_code};
 use vramscope_wire as wire;
 
-use crate::{driver::DriverBook, python::byte_offset};
+use crate::{
+    driver::DriverBook,
+    native::{CodeMap, Nameless},
+    python::byte_offset,
+};
 
 /// One traced process, as the decoder knows it.
 pub struct Traced {
@@ -24,6 +29,7 @@ pub struct Traced {
     /// Its interpreter, where there is one.
     pub python: Option<Python>,
     driver: DriverBook,
+    code: CodeMap,
 }
 
 impl Traced {
@@ -34,6 +40,7 @@ impl Traced {
             process,
             python,
             driver: DriverBook::default(),
+            code: CodeMap::default(),
         }
     }
 }
@@ -65,6 +72,9 @@ pub struct Decoder {
     backward_marker: Option<FrameId>,
     unknown_code: Option<FrameId>,
     driver_events: Vec<Event>,
+    next_frame: u32,
+    /// Who names machine-code frames; without one they are left out.
+    names: Option<Sender<Nameless>>,
     /// Counters.
     pub stats: DecodeStats,
 }
@@ -92,8 +102,16 @@ impl Decoder {
             backward_marker: None,
             unknown_code: None,
             driver_events: Vec::new(),
+            next_frame: 0,
+            names: None,
             stats: DecodeStats::default(),
         }
+    }
+
+    /// Shows machine-code frames too, which are named through `names`.
+    pub fn with_names(mut self, names: Sender<Nameless>) -> Decoder {
+        self.names = Some(names);
+        self
     }
 
     /// Adds a process; its index is the number of those before it.
@@ -250,10 +268,18 @@ impl Decoder {
     }
 
     fn body(&mut self, stack: &wire::Stack<'_>, out: &mut Vec<Record>) {
-        let frames: Arc<[FrameId]> = stack
+        let mut frames: Vec<FrameId> = stack
             .frames()
             .map(|frame| self.frame(&stack.head, frame, out))
             .collect();
+        let caller = (stack.head.process, stack.caller);
+        if let Some(caller) = self.known_stacks.get(&caller).filter(|_| stack.caller != 0) {
+            let caller = Arc::clone(&caller.frames);
+            frames.push(self.backward_marker(&stack.head, out));
+            frames.extend(caller.iter());
+        }
+        let native = self.native(stack, stack.frames().next().is_some());
+        let frames: Arc<[FrameId]> = native.into_iter().chain(frames).collect();
         let plain = self.intern_stack(&stack.head, frames.clone(), out);
         self.known_stacks.insert(
             (stack.head.process, stack.head.stack),
@@ -263,6 +289,25 @@ impl Decoder {
                 backward: None,
             },
         );
+    }
+
+    fn native(&mut self, stack: &wire::Stack<'_>, below_python: bool) -> Vec<FrameId> {
+        let traced = self.processes.get_mut(usize::from(stack.head.process));
+        let (Some(traced), Some(names)) = (traced, &self.names) else {
+            return Vec::new();
+        };
+        let mut next = || {
+            self.next_frame += 1;
+            FrameId(self.next_frame - 1)
+        };
+        traced.code.frames(
+            &traced.process,
+            traced.python.as_ref(),
+            stack.native(),
+            below_python,
+            &mut next,
+            names,
+        )
     }
 
     fn frame(
@@ -325,7 +370,8 @@ impl Decoder {
         if let Some(id) = self.frames.get(&frame) {
             return *id;
         }
-        let id = FrameId(self.frames.len() as u32);
+        let id = FrameId(self.next_frame);
+        self.next_frame += 1;
         let frame = Arc::new(frame);
         self.frames.insert(frame.clone(), id);
         self.push(head, Event::Frame { id, frame }, out);

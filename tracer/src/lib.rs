@@ -14,6 +14,7 @@ pub mod inject;
 pub mod kernel;
 mod library;
 mod loader;
+mod native;
 mod nvml;
 mod plan;
 pub mod planner;

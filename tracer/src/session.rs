@@ -35,6 +35,8 @@ pub struct Options {
     pub ring_bytes: u32,
     /// Whether to ask NVML for the devices' memory.
     pub watch_devices: bool,
+    /// Whether machine-code frames are wanted, where the backend can give them.
+    pub native: bool,
     /// What marks a step, where it is a place in machine code.
     pub step_on: Option<StepOn>,
 }
@@ -44,6 +46,7 @@ impl Default for Options {
         Options {
             ring_bytes: DEFAULT_RING_BYTES,
             watch_devices: true,
+            native: true,
             step_on: None,
         }
     }

@@ -160,6 +160,8 @@ struct vs_stack_native {
 	struct vs_header head;
 	vs_u32 count;
 	vs_u32 native_count;
+	vs_u32 caller; /* id of the stack that called backward() for it, 0: none */
+	vs_u32 pad;
 };
 
 /* How to walk one process's Python, given by the reader. Offsets in bytes. */
@@ -267,10 +269,9 @@ struct vs_hello {
 };
 
 enum vs_setup_flag {
-	VS_SETUP_NATIVE = 1,        /* unwind machine code too, for stacks not seen yet */
-	VS_SETUP_NATIVE_ALWAYS = 2, /* at every allocation */
-	VS_SETUP_CUPTI = 4,         /* subscribe to CUPTI's callbacks */
-	VS_SETUP_TSC = 8,           /* times are of the time stamp counter, which the reader converts */
+	VS_SETUP_NATIVE = 1, /* unwind machine code too */
+	VS_SETUP_CUPTI = 4,  /* subscribe to CUPTI's callbacks */
+	VS_SETUP_TSC = 8,    /* times are of the time stamp counter, which the reader converts */
 };
 
 #define VS_SYMBOL_BYTES 240
@@ -288,7 +289,8 @@ enum vs_hook {
 	VS_HOOK_OOM = 3,
 	VS_HOOK_MEMORY = 4,
 	VS_HOOK_STEP = 5,
-	VS_HOOKS = 6,
+	VS_HOOK_NATIVE = 6, /* not a hook: whether machine code can be unwound */
+	VS_HOOKS = 7,
 };
 
 enum vs_hook_state {

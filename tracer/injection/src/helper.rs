@@ -15,14 +15,13 @@ use std::{
 
 use vramscope_ring::{Parts, Writer};
 use vramscope_wire::{
-    VS_PROTOCOL, VS_SHARED_BYTES, VS_SHARED_MAGIC, vs_hello, vs_hook_state_VS_HOOK_UNWANTED,
-    vs_left, vs_message_VS_HELLO, vs_message_VS_LEAVE, vs_message_VS_LEFT, vs_message_VS_RESCAN,
-    vs_message_VS_SETUP, vs_plain, vs_setup, vs_setup_flag_VS_SETUP_TSC, vs_shared,
+    self as wire, vs_hello, vs_hook_report, vs_left, vs_plain, vs_setup, vs_shared,
 };
 
 use crate::{
     got::{self, Pointers},
     live::{self, Counters, Executing, Live},
+    native::{self, FindObject, Rules, Unwinder},
     objects,
     record::{self, Hook},
     report,
@@ -150,14 +149,16 @@ fn run() -> std::io::Result<()> {
     let socket = Socket::connect(&path)?;
     let text = own_range();
     socket.send(&vs_hello {
-        message: vs_message_VS_HELLO,
-        protocol: VS_PROTOCOL,
+        message: wire::vs_message_VS_HELLO,
+        protocol: wire::VS_PROTOCOL,
         text_start: text.start as u64,
         text_end: text.end as u64,
     })?;
     let (setup, bytes, memory) = socket.receive::<vs_setup>()?;
     let memory = match memory {
-        Some(memory) if bytes == size_of::<vs_setup>() && setup.message == vs_message_VS_SETUP => {
+        Some(memory)
+            if bytes == size_of::<vs_setup>() && setup.message == wire::vs_message_VS_SETUP =>
+        {
             memory
         }
         _ => return Err(std::io::Error::from_raw_os_error(libc::EPROTO)),
@@ -168,17 +169,19 @@ fn run() -> std::io::Result<()> {
     answer(0);
     loop {
         match socket.receive::<vs_plain>() {
-            Ok((message, _, _)) if message.message == vs_message_VS_RESCAN => {
+            Ok((message, _, _)) if message.message == wire::vs_message_VS_RESCAN => {
                 session.pointers.scan();
+                // A library may have gone and another one come in its place.
+                live::forget_rules();
                 if socket.send(&session.report()).is_err() {
                     break;
                 }
             }
-            Ok((message, _, _)) if message.message == vs_message_VS_LEAVE => {
+            Ok((message, _, _)) if message.message == wire::vs_message_VS_LEAVE => {
                 let inside = session.end();
                 // Whether it arrives or not, there is nothing left to do.
                 let _ = socket.send(&vs_left {
-                    message: vs_message_VS_LEFT,
+                    message: wire::vs_message_VS_LEFT,
                     inside: inside as u32,
                 });
                 return Ok(());
@@ -242,21 +245,24 @@ impl Shared {
     /// session does after the last thread has left it.
     fn parts(&self) -> std::io::Result<(Writer<'static>, &'static Counters, vs_shared)> {
         let damaged = || std::io::Error::from_raw_os_error(libc::EPROTO);
-        if self.bytes < VS_SHARED_BYTES as usize {
+        if self.bytes < wire::VS_SHARED_BYTES as usize {
             return Err(damaged());
         }
         let shared = self.start.cast::<vs_shared>();
-        // SAFETY: mapped, page-aligned, and at least VS_SHARED_BYTES long, which is more than the
+        // SAFETY: mapped, page-aligned, and at least wire::VS_SHARED_BYTES long, which is more than the
         // struct; all its fields are integers. From here on the words that both sides change are
         // used as atomics only.
         unsafe {
             let header = shared.read();
             let words = header.ring_words as usize;
-            let room = (self.bytes - VS_SHARED_BYTES as usize) / 8;
-            if header.magic != VS_SHARED_MAGIC || header.protocol != VS_PROTOCOL || words > room {
+            let room = (self.bytes - wire::VS_SHARED_BYTES as usize) / 8;
+            if header.magic != wire::VS_SHARED_MAGIC
+                || header.protocol != wire::VS_PROTOCOL
+                || words > room
+            {
                 return Err(damaged());
             }
-            let ring = self.start.byte_add(VS_SHARED_BYTES as usize);
+            let ring = self.start.byte_add(wire::VS_SHARED_BYTES as usize);
             let parts = Parts {
                 head: &*(&raw const (*shared).head).cast::<AtomicU64>(),
                 tail: &*(&raw const (*shared).tail).cast::<AtomicU64>(),
@@ -271,6 +277,7 @@ impl Shared {
 struct Session {
     pointers: Pointers,
     shared: Option<Shared>,
+    native: vs_hook_report,
     step: bool,
 }
 
@@ -284,12 +291,24 @@ impl Session {
             .map(|address| unsafe {
                 std::mem::transmute::<usize, extern "C" fn() -> i32>(address)
             });
+        let wants_native = setup.flags & wire::vs_setup_flag_VS_SETUP_NATIVE != 0;
+        let unwinder = wants_native.then(unwinder).flatten();
+        let native = match (wants_native, &unwinder) {
+            (false, _) => report::entry(wire::vs_hook_state_VS_HOOK_UNWANTED, 0, ""),
+            (true, Some(_)) => report::entry(wire::vs_hook_state_VS_HOOK_PLACED, 0, ""),
+            (true, None) => report::entry(
+                wire::vs_hook_state_VS_HOOK_FAILED,
+                0,
+                "the process's C library has no _dl_find_object: glibc 2.35 has it",
+            ),
+        };
         live::publish(Box::new(Live {
             ring,
             counters,
-            tsc: setup.flags & vs_setup_flag_VS_SETUP_TSC != 0,
+            tsc: setup.flags & wire::vs_setup_flag_VS_SETUP_TSC != 0,
             python: header.python,
             is_finalizing,
+            unwinder,
             codes: CodeTable::new(),
             stacks: StackCache::new(),
             epoch: AtomicU64::new(1),
@@ -300,6 +319,7 @@ impl Session {
         let step = symbol(setup);
         let mut session = Session {
             step: step.is_some(),
+            native,
             pointers: Pointers::new(step),
             shared: Some(shared),
         };
@@ -312,8 +332,8 @@ impl Session {
     }
 
     fn report(&self) -> vramscope_wire::vs_hooked {
-        let cupti = report::entry(vs_hook_state_VS_HOOK_UNWANTED, 0, "");
-        report::hooked(&self.pointers, cupti, self.step)
+        let cupti = report::entry(wire::vs_hook_state_VS_HOOK_UNWANTED, 0, "");
+        report::hooked(&self.pointers, cupti, self.native, self.step)
     }
 
     /// Undoes everything; how many threads are still in our code.
@@ -340,6 +360,20 @@ impl Session {
             std::thread::sleep(REST);
         }
     }
+}
+
+/// What unwinding needs of the C library.
+fn unwinder() -> Option<Unwinder> {
+    if let Some(end) = got::symbol_anywhere(c"__libc_stack_end") {
+        // SAFETY: a variable of the dynamic linker's, a pointer.
+        native::set_main_stack_end(unsafe { *(end as *const usize) });
+    }
+    let find_object = got::symbol_anywhere(c"_dl_find_object")?;
+    Some(Unwinder {
+        rules: Rules::new(),
+        // SAFETY: the function of this name has this type in every glibc that has it.
+        find_object: unsafe { std::mem::transmute::<usize, FindObject>(find_object) },
+    })
 }
 
 /// The function that marks a step, if one was named.

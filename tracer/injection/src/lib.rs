@@ -18,6 +18,7 @@
 mod got;
 mod helper;
 mod live;
+mod native;
 mod objects;
 mod record;
 mod report;

@@ -8,7 +8,10 @@ use core::{
 use vramscope_ring::Writer;
 use vramscope_wire::{vs_counter, vs_counter_VS_COUNTERS, vs_python};
 
-use crate::tables::{CodeTable, StackCache};
+use crate::{
+    native::Unwinder,
+    tables::{CodeTable, StackCache},
+};
 
 /// The counters in the shared memory, by `enum vs_counter`.
 pub type Counters = [AtomicU64; vs_counter_VS_COUNTERS as usize];
@@ -25,6 +28,8 @@ pub struct Live {
     pub python: vs_python,
     /// `Py_IsFinalizing`, where the interpreter exports it.
     pub is_finalizing: Option<extern "C" fn() -> i32>,
+    /// How to unwind machine code, where that was asked for.
+    pub unwinder: Option<Unwinder>,
     /// Code objects that were sent.
     pub codes: CodeTable,
     /// Stacks that were sent.
@@ -91,6 +96,15 @@ pub fn enter() -> Option<Inside> {
     // at zero with LIVE being null, which cannot be while this thread is counted.
     let live = unsafe { &*live };
     Some(Inside { live })
+}
+
+/// Makes the session learn anew how to unwind.
+pub fn forget_rules() {
+    if let Some(inside) = enter()
+        && let Some(unwinder) = &inside.live().unwinder
+    {
+        unwinder.rules.clear();
+    }
 }
 
 /// Begins a session.

@@ -2,9 +2,9 @@
 
 use vramscope_wire::{
     VS_DETAIL_BYTES, vs_hook_VS_HOOK_CODE_FREED, vs_hook_VS_HOOK_EXECUTE, vs_hook_VS_HOOK_MEMORY,
-    vs_hook_VS_HOOK_OOM, vs_hook_VS_HOOK_STEP, vs_hook_VS_HOOKS, vs_hook_report,
-    vs_hook_state_VS_HOOK_ABSENT, vs_hook_state_VS_HOOK_FAILED, vs_hook_state_VS_HOOK_PLACED,
-    vs_hook_state_VS_HOOK_UNWANTED, vs_hooked, vs_message_VS_HOOKED,
+    vs_hook_VS_HOOK_NATIVE, vs_hook_VS_HOOK_OOM, vs_hook_VS_HOOK_STEP, vs_hook_VS_HOOKS,
+    vs_hook_report, vs_hook_state_VS_HOOK_ABSENT, vs_hook_state_VS_HOOK_FAILED,
+    vs_hook_state_VS_HOOK_PLACED, vs_hook_state_VS_HOOK_UNWANTED, vs_hooked, vs_message_VS_HOOKED,
 };
 
 use crate::{got::Pointers, record::Hook};
@@ -25,8 +25,14 @@ pub fn entry(state: u32, places: usize, detail: &str) -> vs_hook_report {
 }
 
 /// The state of all hooks. `step`: whether a function was named to mark steps.
-pub fn hooked(pointers: &Pointers, cupti: vs_hook_report, step: bool) -> vs_hooked {
+pub fn hooked(
+    pointers: &Pointers,
+    cupti: vs_hook_report,
+    native: vs_hook_report,
+    step: bool,
+) -> vs_hooked {
     let mut hooks = [cupti; vs_hook_VS_HOOKS as usize];
+    hooks[vs_hook_VS_HOOK_NATIVE as usize] = native;
     for hook in Hook::ALL {
         let index = match hook {
             Hook::Memory => vs_hook_VS_HOOK_MEMORY,

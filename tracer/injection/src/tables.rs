@@ -173,7 +173,7 @@ impl CodeTable {
 }
 
 /// Zeroed memory that the system gives only when it is touched.
-fn zeroed(count: usize) -> Box<[AtomicU64]> {
+pub fn zeroed(count: usize) -> Box<[AtomicU64]> {
     let words = Box::into_raw(vec![0_u64; count].into_boxed_slice());
     // SAFETY: AtomicU64 has the size and bit validity of u64, and on x86-64 its alignment; the box
     // goes over to the new type whole.

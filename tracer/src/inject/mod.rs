@@ -31,6 +31,8 @@ pub use attach::Loaded;
 pub use peer::{Board, Wishes, lock};
 pub use socket::{Listener, runtime_directory};
 
+use crate::native::name_frames;
+
 use self::{
     peer::{Shareable, greet},
     reader::{Peer, Reader},
@@ -69,14 +71,17 @@ impl Injected {
         wishes: Wishes,
         sender: Sender<Vec<Record>>,
         stop: Arc<AtomicBool>,
-    ) -> io::Result<(Injected, JoinHandle<()>)> {
+    ) -> io::Result<(Injected, Vec<JoinHandle<()>>)> {
         let board = Arc::new(Mutex::new(Board::default()));
         let leave = Arc::new(AtomicBool::new(false));
         let (newcomer, newcomers) = unbounded();
         let (told, first) = unbounded();
         let path = listener.path().to_owned();
-        let reader = Reader::new(newcomers, sender.clone(), stop);
+        let (names, nameless) = unbounded();
+        let reader = Reader::new(newcomers, sender.clone(), names, stop);
         let reader = named("ring-reader", move || reader.run())?;
+        let to = sender.clone();
+        let namer = named("symbols", move || name_frames(&nameless, &to))?;
         let host = Host {
             listener,
             wishes,
@@ -94,7 +99,7 @@ impl Injected {
             threads: vec![host],
             first,
         };
-        Ok((injected, reader))
+        Ok((injected, vec![reader, namer]))
     }
 
     /// Where to connect to.

@@ -18,7 +18,6 @@ use vramscope_wire::{
     VS_PROTOCOL, VS_SYMBOL_BYTES, vs_hello, vs_hook_report, vs_hooked, vs_left,
     vs_message_VS_HELLO, vs_message_VS_HOOKED, vs_message_VS_LEAVE, vs_message_VS_LEFT,
     vs_message_VS_RESCAN, vs_message_VS_SETUP, vs_plain, vs_python, vs_setup,
-    vs_setup_flag_VS_SETUP_CUPTI, vs_setup_flag_VS_SETUP_TSC,
 };
 
 use super::{clock, reader::Peer, shared::Shared, socket::Connection};
@@ -33,7 +32,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// What a user is told of a hook: the name, and what is missing without it. In the order of
 /// `enum vs_hook`.
-const HOOKS: [(&str, &str); 6] = [
+const HOOKS: [(&str, &str); 7] = [
     (
         "CPython code_dealloc",
         "a code object that takes a freed one's place may pass for it",
@@ -56,6 +55,10 @@ const HOOKS: [(&str, &str); 6] = [
         "the blocks of PyTorch's caching allocator are not seen: no lines, no verdict",
     ),
     ("the function of --step-on", "no step is counted"),
+    (
+        "machine-code frames",
+        "the operators of PyTorch between the Python lines and the allocations are not shown",
+    ),
 ];
 /// `vs_hook_VS_HOOK_CUPTI` in [`HOOKS`].
 const CUPTI: usize = 2;
@@ -67,6 +70,8 @@ const MEMORY: usize = 4;
 pub struct Wishes {
     /// Bytes of a process's ring.
     pub ring_bytes: usize,
+    /// Whether to unwind machine code too.
+    pub native: bool,
     /// Whether to ask NVML for the devices' memory.
     pub watch_devices: bool,
     /// The function that marks a step, by its linker name.
@@ -124,7 +129,7 @@ pub fn greet(
     let shared = Shared::new(wishes.ring_bytes, &walk)?;
     let setup = vs_setup {
         message: vs_message_VS_SETUP,
-        flags: vs_setup_flag_VS_SETUP_CUPTI | if tsc { vs_setup_flag_VS_SETUP_TSC } else { 0 },
+        flags: flags(tsc, wishes.native),
         step_symbol: symbol(wishes.step_symbol.as_deref()),
     };
     connection.send(&setup, Some(shared.descriptor()))?;
@@ -175,6 +180,17 @@ fn interpreter(
             Ok((None, crate::python::no_python()))
         }
     }
+}
+
+fn flags(tsc: bool, native: bool) -> u32 {
+    let mut flags = wire::vs_setup_flag_VS_SETUP_CUPTI;
+    if tsc {
+        flags |= wire::vs_setup_flag_VS_SETUP_TSC;
+    }
+    if native {
+        flags |= wire::vs_setup_flag_VS_SETUP_NATIVE;
+    }
+    flags
 }
 
 /// A message that has to come.

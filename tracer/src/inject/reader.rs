@@ -18,6 +18,7 @@ use vramscope_wire as wire;
 use super::{clock::Clock, shared::Shared};
 use crate::{
     decode::{Decoder, KnownCodes, Traced},
+    native::Nameless,
     session::now,
 };
 
@@ -76,10 +77,11 @@ impl Reader {
     pub fn new(
         newcomers: Receiver<Peer>,
         sender: Sender<Vec<Record>>,
+        names: Sender<Nameless>,
         stop: Arc<AtomicBool>,
     ) -> Reader {
         Reader {
-            decoder: Decoder::new(Vec::new()),
+            decoder: Decoder::new(Vec::new()).with_names(names),
             undecodable: 0,
             clock: Clock::new(),
             lines: Vec::new(),

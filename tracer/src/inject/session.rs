@@ -65,7 +65,7 @@ impl Session {
         let (sender, records) = bounded(WAITING_BATCHES);
         let stop = Arc::new(AtomicBool::new(false));
         let started = Injected::start(listener, wishes, sender, Arc::clone(&stop));
-        let (injected, reader) = started.map_err(|error| AttachError::Injection {
+        let (injected, threads) = started.map_err(|error| AttachError::Injection {
             what: "starting threads".into(),
             cause: error.to_string(),
             instead: "sudo vramscope attach PID uses probes of the kernel".into(),
@@ -83,7 +83,7 @@ impl Session {
             }),
             records,
             stop,
-            threads: vec![reader],
+            threads,
             watch: None,
         })
     }
@@ -103,6 +103,7 @@ pub(super) fn wishes(options: &Options) -> Result<Wishes, AttachError> {
     Ok(Wishes {
         ring_bytes: options.ring_bytes as usize,
         watch_devices: options.watch_devices,
+        native: options.native,
         step_symbol,
     })
 }

@@ -19,7 +19,7 @@ const _: () = {
     assert!(size_of::<vs_driver>() == 64);
     assert!(size_of::<vs_frame>() == 8);
     assert!(size_of::<vs_stack>() == 32 + 8 * VS_MAX_FRAMES as usize);
-    assert!(size_of::<vs_stack_native>() == 32);
+    assert!(size_of::<vs_stack_native>() == 40);
     assert!(size_of::<vs_code_whole>() == 64);
     assert!(size_of::<vs_code>() == 64 + (VS_FILE_BYTES + VS_NAME_BYTES + VS_LINES_BYTES) as usize);
 };
@@ -48,6 +48,8 @@ pub enum Record<'a> {
 pub struct Stack<'a> {
     /// `head.stack` is its id.
     pub head: vs_header,
+    /// Id of the stack that called `backward()` for it, 0 for none.
+    pub caller: u32,
     frames: &'a [u8],
     native: &'a [u8],
 }
@@ -185,6 +187,7 @@ fn stack(head: vs_header, bytes: &[u8]) -> Option<Stack<'_>> {
     let frames = bytes.get(start..start + count * size_of::<vs_frame>())?;
     Some(Stack {
         head,
+        caller: 0,
         frames,
         native: &[],
     })
@@ -201,6 +204,7 @@ fn native_stack(head: vs_header, bytes: &[u8]) -> Option<Stack<'_>> {
     let end = middle.checked_add(native.checked_mul(8)?)?;
     Some(Stack {
         head,
+        caller: u32_at(bytes, offset_of!(vs_stack_native, caller)),
         frames: bytes.get(start..middle)?,
         native: bytes.get(middle..end)?,
     })

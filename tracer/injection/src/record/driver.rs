@@ -3,7 +3,7 @@
 use vramscope_wire as wire;
 
 use super::{head, push, stack};
-use crate::live;
+use crate::{live, native::Place};
 
 /// A call that changed the driver's memory. Who asked is taken for those that hand memory out.
 pub fn on_driver(
@@ -37,7 +37,7 @@ pub fn on_driver(
             | wire::vs_driver_function_VS_VMM_UNMAP
     );
     if takes {
-        stack::fill(live, &mut record.head);
+        stack::fill(live, &mut record.head, Some(Place::here()));
     }
     push(live, &record);
 }

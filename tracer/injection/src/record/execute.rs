@@ -71,7 +71,7 @@ impl Entered {
         let mut record = vs_mark {
             head: head(live, vs_kind_VS_BACKWARD),
         };
-        record.head.stack = stack::python(live, &mut record.head);
+        stack::fill_python(live, &mut record.head);
         let nested = live.executing.holds(block);
         if nested {
             record.head.flags |= vs_flag_VS_FLAG_NESTED as u16;

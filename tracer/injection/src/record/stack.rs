@@ -10,59 +10,108 @@ use vramscope_wire::{
 
 use super::{
     codes,
-    python::{OWNER_GENERATOR, Walk, walk},
+    python::{OWNER_GENERATOR, Walk, mix, walk},
     write,
 };
-use crate::live::Live;
+use crate::{
+    live::Live,
+    native::{self, Frames, Place},
+};
+
+/// What tells hashes of machine code from those of Python alone.
+const NATIVE_SEED: u64 = 0x6e61_7469_7665;
 
 /// Fills in who asked: the thread's own Python stack; on a thread without one, that of the thread
-/// which sits in `Engine::execute`.
+/// which sits in `Engine::execute`. With machine code, where the caller of the hooked function is
+/// known and that was asked for.
 #[inline]
-pub fn fill(live: &Live, head: &mut vs_header) {
-    head.stack = python(live, head);
-    if head.stack != 0 || head.flags & vs_flag_VS_FLAG_UNREADABLE as u16 != 0 {
-        return;
-    }
-    if let Some(stack) = live.executing.caller() {
-        head.stack = stack;
-        head.flags |= vs_flag_VS_FLAG_BACKWARD as u16;
-    }
-}
-
-/// The id of the calling thread's Python stack, 0 for an empty one. Sends its body if it is new.
-#[inline]
-pub fn python(live: &Live, head: &mut vs_header) -> u32 {
-    let mut place = MaybeUninit::<Walk>::uninit();
-    let Some(walk) = walk(live, &mut place) else {
-        return 0;
+pub fn fill(live: &Live, head: &mut vs_header, place: Option<Place>) {
+    let frames = match (&live.unwinder, place) {
+        (Some(unwinder), Some(place)) => Some(native::walk(unwinder, place)),
+        _ => None,
     };
-    if walk.truncated {
+    let mut room = MaybeUninit::<Walk>::uninit();
+    let walk = walk(live, &mut room).filter(|walk| !walk.is_empty());
+    if walk.as_ref().is_some_and(|walk| walk.truncated) {
         head.flags |= vs_flag_VS_FLAG_TRUNCATED as u16;
     }
-    if walk.is_empty() {
-        return 0;
+    let caller = match walk {
+        Some(_) => None,
+        None => live.executing.caller(),
+    };
+    if let (Some(caller), None) = (caller, &frames) {
+        head.stack = caller;
+        head.flags |= vs_flag_VS_FLAG_BACKWARD as u16;
+        return;
     }
-    if let Some(id) = live.stacks.find(walk.hash) {
-        return id;
+    identify(
+        live,
+        head,
+        walk.as_deref(),
+        frames.as_ref(),
+        caller.unwrap_or(0),
+    );
+}
+
+/// Fills in the calling thread's Python stack, and nothing else.
+#[inline]
+pub fn fill_python(live: &Live, head: &mut vs_header) {
+    let mut room = MaybeUninit::<Walk>::uninit();
+    let walk = walk(live, &mut room).filter(|walk| !walk.is_empty());
+    identify(live, head, walk.as_deref(), None, 0);
+}
+
+/// Finds the id of a stack, or sends the stack and gives it one.
+#[inline]
+fn identify(
+    live: &Live,
+    head: &mut vs_header,
+    walk: Option<&Walk>,
+    frames: Option<&Frames>,
+    caller: u32,
+) {
+    let mut hash = walk.map_or(0, |walk| walk.hash);
+    let native = frames.map_or(&[][..], Frames::addresses);
+    if !native.is_empty() {
+        hash ^= NATIVE_SEED;
+        for address in native {
+            hash = mix(hash, *address);
+        }
+        hash = mix(hash, caller.into());
+        hash ^= hash >> 29;
+    } else if walk.is_none() {
+        return;
     }
-    match send(live, head, walk) {
-        Some(id) => id,
+    if let Some(id) = live.stacks.find(hash) {
+        head.stack = id;
+        return;
+    }
+    match send(live, head, walk, native, caller) {
+        Some(id) => {
+            live.stacks.insert(hash, id);
+            head.stack = id;
+        }
         None => {
             live.count(vs_counter_VS_COUNT_BODY_LOST);
             head.flags |= vs_flag_VS_FLAG_UNREADABLE as u16;
-            0
         }
     }
 }
 
 /// Sends a stack that is not known, with the code objects that are not; `None` where the ring has
-/// no room.
+/// no room. A stack of nothing but frames that are being set up is the empty one, 0.
 #[cold]
 #[inline(never)]
-fn send(live: &Live, head: &vs_header, walk: &Walk) -> Option<u32> {
+fn send(
+    live: &Live,
+    head: &vs_header,
+    walk: Option<&Walk>,
+    native: &[u64],
+    caller: u32,
+) -> Option<u32> {
     let mut frames = [0_u64; VS_MAX_FRAMES as usize];
     let mut count = 0;
-    for frame in walk.frames() {
+    for frame in walk.into_iter().flat_map(Walk::frames) {
         let code = codes::known_or_sent(live, head, frame.code)?;
         let lasti = codes::last_instruction(live, frame);
         // A frame that has not run its first traceable instruction is still being set up: Python
@@ -76,28 +125,29 @@ fn send(live: &Live, head: &vs_header, walk: &Walk) -> Option<u32> {
             count += 1;
         }
     }
-    // A stack of set-up frames only stays known as the empty one.
-    let mut id = 0;
-    if count > 0 {
-        id = live.next_stack.fetch_add(1, Ordering::Relaxed);
-        let words = size_of::<vs_stack_native>() / 8;
-        let slot = live.ring.reserve(words + count)?;
-        let body = vs_stack_native {
-            head: vs_header {
-                kind: vs_kind_VS_STACK_NATIVE as u16,
-                device: 0,
-                stack: id,
-                ..*head
-            },
-            count: count as u32,
-            native_count: 0,
-        };
-        write(&slot, &body);
-        for (index, frame) in frames.iter().take(count).enumerate() {
-            slot.write(words + index, *frame);
-        }
-        slot.commit();
+    if count == 0 && native.is_empty() {
+        return Some(0);
     }
-    live.stacks.insert(walk.hash, id);
+    let id = live.next_stack.fetch_add(1, Ordering::Relaxed);
+    let words = size_of::<vs_stack_native>() / 8;
+    let slot = live.ring.reserve(words + count + native.len())?;
+    let body = vs_stack_native {
+        head: vs_header {
+            kind: vs_kind_VS_STACK_NATIVE as u16,
+            device: 0,
+            stack: id,
+            ..*head
+        },
+        count: count as u32,
+        native_count: native.len() as u32,
+        caller,
+        pad: 0,
+    };
+    write(&slot, &body);
+    let rest = frames.iter().take(count).chain(native);
+    for (index, word) in rest.enumerate() {
+        slot.write(words + index, *word);
+    }
+    slot.commit();
     Some(id)
 }

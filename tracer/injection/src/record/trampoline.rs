@@ -10,6 +10,27 @@ use core::{
 };
 
 use super::{codes, execute, tensor};
+use crate::native::Place;
+
+/// What a trampoline has pushed, and what lay there before.
+#[repr(C)]
+pub struct Saved {
+    bp: u64,
+    arguments: [u64; 6],
+    return_address: u64,
+}
+
+impl Saved {
+    /// The caller of the hooked function.
+    #[inline]
+    pub fn caller(&self) -> Place {
+        Place {
+            pc: self.return_address,
+            sp: (&raw const *self).addr() as u64 + size_of::<Saved>() as u64,
+            bp: self.bp,
+        }
+    }
+}
 
 /// What is hooked through a pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +79,11 @@ macro_rules! trampoline {
             ".cfi_adjust_cfa_offset 8",
             "push r9",
             ".cfi_adjust_cfa_offset 8",
-            // To a multiple of 16, with the return address.
-            "sub rsp, 8",
+            // With the return address a multiple of 16. The recorder is told where all this lies,
+            // as its sixth argument: the hooked functions have five at most.
+            "push rbp",
             ".cfi_adjust_cfa_offset 8",
+            "mov r9, rsp",
             "call {recorder}",
             "add rsp, 8",
             ".cfi_adjust_cfa_offset -8",
