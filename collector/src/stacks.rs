@@ -61,9 +61,9 @@ impl Stacks {
             });
         }
         let mut traits = StackTraits::default();
-        for (index, frame) in self.stacks.get(&id)?.iter().enumerate() {
+        for frame in self.stacks.get(&id)?.iter() {
             let frame = self.frames.get(frame)?;
-            traits.backward |= index == 0 && frame.kind == FrameKind::Backward;
+            traits.backward |= frame.kind == FrameKind::Backward;
             traits.optimizer |= frame.kind == FrameKind::Python && is_optimizer_file(&frame.file);
         }
         Some(traits)

@@ -242,7 +242,11 @@ struct vs_shared {
 	vs_u64 tail; /* words taken by the reader */
 	vs_u64 pad2[7];
 	vs_u64 counters[VS_COUNTERS]; /* enum vs_counter, kept by the producers */
-	struct vs_python python;      /* written before VS_SETUP, read once */
+	/* Both written before VS_SETUP, read once. The interpreter's code: where Python frames say
+	 * what goes on, and machine code need not be unwound any further. */
+	vs_u64 interpreter_start;
+	vs_u64 interpreter_end;
+	struct vs_python python;
 };
 
 /* Messages on the socket: one a datagram, each begins with its kind. */

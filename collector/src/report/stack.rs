@@ -14,6 +14,9 @@ use crate::{
 /// Frames shown at the outer and at the inner end of a long stack.
 const OUTER: usize = 16;
 const INNER: usize = 24;
+/// Of the machine code between the innermost line of Python and the allocation, the outermost
+/// frames: they name the operator. The rest is the way through the allocator.
+const OPERATOR: usize = 4;
 
 /// One row of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +33,25 @@ pub enum Row<'a> {
 }
 
 /// The frames of a site, outermost first. Of a stack that is very deep (a recursion) both ends,
-/// and always the frame that names the site.
+/// and always the frame that names the site; of the machine code below Python its beginning.
 pub fn rows(site: &SiteView) -> Vec<Row<'_>> {
     let depth = site.stack.len();
+    let native = site
+        .stack
+        .iter()
+        .take_while(|frame| frame.kind == FrameKind::Native)
+        .count();
+    let hidden = if native < depth {
+        native.saturating_sub(OPERATOR)
+    } else {
+        0
+    };
     let shown = |index: usize| {
-        depth <= OUTER + INNER + 1
-            || index < INNER
+        if index < hidden {
+            return false;
+        }
+        depth - hidden <= OUTER + INNER + 1
+            || index < hidden + INNER
             || index >= depth - OUTER
             || site.user_frame == Some(index)
     };
@@ -111,6 +127,24 @@ mod tests {
 
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn of_machine_code_the_operator_is_shown() {
+        let view = fixture::leak();
+        let mut site = view.processes[0].devices[0].sites[0].clone();
+        let python = site.stack.to_vec();
+        let native = FrameView {
+            kind: FrameKind::Native,
+            ..(*python[0]).clone()
+        };
+        let mut stack = vec![Arc::new(native); 20];
+        stack.extend(python.iter().cloned());
+        site.stack = stack.into();
+        site.user_frame = site.user_frame.map(|index| index + 20);
+        let rows = rows(&site);
+        assert_eq!(rows.len(), python.len() + OPERATOR + 1);
+        assert_eq!(rows.last(), Some(&Row::Gap(20 - OPERATOR)));
+    }
 
     #[test]
     fn a_deep_recursion_shows_its_ends_and_the_users_frame() {

@@ -115,8 +115,8 @@ impl SiteView {
     /// Whether an autograd thread allocated this for a `backward()` call.
     pub fn backward(&self) -> bool {
         self.stack
-            .first()
-            .is_some_and(|frame| frame.kind == FrameKind::Backward)
+            .iter()
+            .any(|frame| frame.kind == FrameKind::Backward)
     }
 
     /// Whether this is likely kept because something else is: gradients and whatever else autograd

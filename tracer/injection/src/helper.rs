@@ -307,6 +307,7 @@ impl Session {
             counters,
             tsc: setup.flags & wire::vs_setup_flag_VS_SETUP_TSC != 0,
             python: header.python,
+            interpreter: header.interpreter_start..header.interpreter_end,
             is_finalizing,
             unwinder,
             codes: CodeTable::new(),

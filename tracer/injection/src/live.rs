@@ -26,6 +26,8 @@ pub struct Live {
     pub tsc: bool,
     /// How to walk this process's Python.
     pub python: vs_python,
+    /// The interpreter's code.
+    pub interpreter: core::ops::Range<u64>,
     /// `Py_IsFinalizing`, where the interpreter exports it.
     pub is_finalizing: Option<extern "C" fn() -> i32>,
     /// How to unwind machine code, where that was asked for.

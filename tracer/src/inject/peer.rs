@@ -12,7 +12,7 @@ use std::{
 
 use crossbeam_channel::{Sender, bounded};
 use vramscope_events::{ProbeState, ProbeView, Record};
-use vramscope_python::{FindError, Process, Python};
+use vramscope_python::{FindError, Mapping, Process, Python};
 use vramscope_wire as wire;
 use vramscope_wire::{
     VS_PROTOCOL, VS_SYMBOL_BYTES, vs_hello, vs_hook_report, vs_hooked, vs_left,
@@ -126,7 +126,11 @@ pub fn greet(
         notes.push(target::ASYNC_NOTE.to_owned());
     }
     let tsc = clock::trusted();
-    let shared = Shared::new(wishes.ring_bytes, &walk)?;
+    let shared = Shared::new(
+        wishes.ring_bytes,
+        &walk,
+        code_of(python.as_ref(), &mappings),
+    )?;
     let setup = vs_setup {
         message: vs_message_VS_SETUP,
         flags: flags(tsc, wishes.native),
@@ -180,6 +184,17 @@ fn interpreter(
             Ok((None, crate::python::no_python()))
         }
     }
+}
+
+/// Where the interpreter's code lies.
+fn code_of(python: Option<&Python>, mappings: &[Mapping]) -> std::ops::Range<u64> {
+    let Some(python) = python else {
+        return 0..0;
+    };
+    let code = mappings
+        .iter()
+        .find(|mapping| mapping.permissions.execute && mapping.path.as_ref() == Some(&python.path));
+    code.map_or(0..0, |mapping| mapping.start..mapping.end)
 }
 
 fn flags(tsc: bool, native: bool) -> u32 {

@@ -44,11 +44,16 @@ pub struct Shared {
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Makes it: `ring_bytes` (rounded up to a power of two) and how to walk the process's Python.
+    /// Makes it: `ring_bytes` (rounded up to a power of two), how to walk the process's Python, and
+    /// where its interpreter's code lies.
     ///
     /// # Errors
     /// The system has no memory or descriptors to give.
-    pub fn new(ring_bytes: usize, python: &vs_python) -> io::Result<Shared> {
+    pub fn new(
+        ring_bytes: usize,
+        python: &vs_python,
+        interpreter: std::ops::Range<u64>,
+    ) -> io::Result<Shared> {
         let words = (ring_bytes / 8).max(1024).next_power_of_two();
         let bytes = VS_SHARED_BYTES as usize + 8 * words;
         let memory = memfd_create(
@@ -66,6 +71,8 @@ impl Shared {
             tail: 0,
             pad2: [0; 7],
             counters: [0; vs_counter_VS_COUNTERS as usize],
+            interpreter_start: interpreter.start,
+            interpreter_end: interpreter.end,
             python: *python,
         };
         // SAFETY: a plain struct of integers without padding (wire.h), read as bytes.
@@ -179,7 +186,7 @@ mod tests {
 
     #[test]
     fn records_pass_through_the_memory_and_nobody_can_shrink_it() {
-        let shared = Shared::new(8192, &no_python()).unwrap();
+        let shared = Shared::new(8192, &no_python(), 0..0).unwrap();
         let writer = Writer::new(shared.parts()).unwrap();
         let slot = writer.reserve(2).unwrap();
         slot.write(0, 7);

@@ -88,9 +88,9 @@ impl Frames {
     }
 }
 
-/// Walks from `place` outwards.
+/// Walks from `place` outwards, up to the first function that lies in `until`.
 #[inline]
-pub fn walk(unwinder: &Unwinder, place: Place) -> Frames {
+pub fn walk(unwinder: &Unwinder, place: Place, until: core::ops::Range<u64>) -> Frames {
     let mut frames = Frames {
         addresses: [0; FRAMES],
         count: 0,
@@ -104,6 +104,9 @@ pub fn walk(unwinder: &Unwinder, place: Place) -> Frames {
         mut bp,
     } = place;
     while let Some(free) = frames.addresses.get_mut(frames.count) {
+        if until.contains(&pc) {
+            break;
+        }
         *free = pc;
         frames.count += 1;
         // The call is before the address that it returns to.
@@ -206,7 +209,7 @@ mod tests {
     /// in this function they are.
     #[inline(never)]
     fn both(unwinder: &Unwinder) -> (Vec<u64>, Vec<u64>) {
-        let ours = walk(unwinder, Place::here());
+        let ours = walk(unwinder, Place::here(), 0..0);
         let mut theirs = [core::ptr::null_mut(); FRAMES];
         // SAFETY: room for as many as it is told.
         let count = unsafe { backtrace(theirs.as_mut_ptr(), FRAMES as i32) } as usize;
@@ -245,13 +248,14 @@ mod tests {
         let here = Place::here();
         for pc in [0, 1, here.sp, u64::MAX, 0x1234_5678] {
             let place = Place { pc, ..here };
-            assert_eq!(walk(&unwinder, place).addresses(), [pc]);
+            assert_eq!(walk(&unwinder, place, 0..0).addresses(), [pc]);
         }
         for bp in [0, 7, u64::MAX, here.sp - 4096, here.sp + (1 << 30)] {
-            walk(&unwinder, Place { bp, ..here });
+            walk(&unwinder, Place { bp, ..here }, 0..0);
         }
         for sp in [0, 8, u64::MAX - 7] {
-            assert!(walk(&unwinder, Place { sp, ..here }).addresses().is_empty());
+            let place = Place { sp, ..here };
+            assert!(walk(&unwinder, place, 0..0).addresses().is_empty());
         }
     }
 }

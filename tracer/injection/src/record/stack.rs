@@ -26,15 +26,23 @@ const NATIVE_SEED: u64 = 0x6e61_7469_7665;
 /// known and that was asked for.
 #[inline]
 pub fn fill(live: &Live, head: &mut vs_header, place: Option<Place>) {
-    let frames = match (&live.unwinder, place) {
-        (Some(unwinder), Some(place)) => Some(native::walk(unwinder, place)),
-        _ => None,
-    };
     let mut room = MaybeUninit::<Walk>::uninit();
     let walk = walk(live, &mut room).filter(|walk| !walk.is_empty());
     if walk.as_ref().is_some_and(|walk| walk.truncated) {
         head.flags |= vs_flag_VS_FLAG_TRUNCATED as u16;
     }
+    let frames = match (&live.unwinder, place) {
+        (Some(unwinder), Some(place)) => {
+            // Where there are Python frames, they say the rest.
+            let until = if walk.is_some() {
+                live.interpreter.clone()
+            } else {
+                0..0
+            };
+            Some(native::walk(unwinder, place, until))
+        }
+        _ => None,
+    };
     let caller = match walk {
         Some(_) => None,
         None => live.executing.caller(),
