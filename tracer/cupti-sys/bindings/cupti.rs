@@ -2292,6 +2292,14 @@ pub struct Functions {
         ) -> CUptiResult,
         ::libloading::Error,
     >,
+    pub cuptiEnableDomain: Result<
+        unsafe extern "C" fn(
+            enable: u32,
+            subscriber: CUpti_SubscriberHandle,
+            domain: CUpti_CallbackDomain,
+        ) -> CUptiResult,
+        ::libloading::Error,
+    >,
     pub cuptiGetDeviceId: Result<
         unsafe extern "C" fn(context: CUcontext, deviceId: *mut u32) -> CUptiResult,
         ::libloading::Error,
@@ -2345,6 +2353,7 @@ impl Functions {
         let cuptiUnsubscribe = __library.get(b"cuptiUnsubscribe\0").map(|sym| *sym);
         let cuptiGetCallbackState = __library.get(b"cuptiGetCallbackState\0").map(|sym| *sym);
         let cuptiEnableCallback = __library.get(b"cuptiEnableCallback\0").map(|sym| *sym);
+        let cuptiEnableDomain = __library.get(b"cuptiEnableDomain\0").map(|sym| *sym);
         let cuptiGetDeviceId = __library.get(b"cuptiGetDeviceId\0").map(|sym| *sym);
         let cuptiActivityEnable = __library.get(b"cuptiActivityEnable\0").map(|sym| *sym);
         let cuptiActivityDisable = __library.get(b"cuptiActivityDisable\0").map(|sym| *sym);
@@ -2371,6 +2380,7 @@ impl Functions {
             cuptiUnsubscribe,
             cuptiGetCallbackState,
             cuptiEnableCallback,
+            cuptiEnableDomain,
             cuptiGetDeviceId,
             cuptiActivityEnable,
             cuptiActivityDisable,
@@ -2452,6 +2462,17 @@ impl Functions {
             .cuptiEnableCallback
             .as_ref()
             .expect("Expected function, got error."))(enable, subscriber, domain, cbid)
+    }
+    pub unsafe fn cuptiEnableDomain(
+        &self,
+        enable: u32,
+        subscriber: CUpti_SubscriberHandle,
+        domain: CUpti_CallbackDomain,
+    ) -> CUptiResult {
+        (self
+            .cuptiEnableDomain
+            .as_ref()
+            .expect("Expected function, got error."))(enable, subscriber, domain)
     }
     pub unsafe fn cuptiGetDeviceId(&self, context: CUcontext, deviceId: *mut u32) -> CUptiResult {
         (self

@@ -47,8 +47,21 @@ pub enum SubscribeError {
 }
 
 /// A subscription.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Subscriber(raw::CUpti_SubscriberHandle);
+
+impl Subscriber {
+    /// The handle, to be kept where only a word can be.
+    pub fn into_raw(self) -> *mut c_void {
+        self.0.cast()
+    }
+
+    /// What [`into_raw`](Self::into_raw) gave; none for null. A wrong handle is an error code of
+    /// the functions that take it.
+    pub fn from_raw(handle: *mut c_void) -> Option<Self> {
+        (!handle.is_null()).then_some(Self(handle.cast()))
+    }
+}
 
 // SAFETY: an opaque number to all but CUPTI, whose functions are thread-safe.
 unsafe impl Send for Subscriber {}
@@ -249,6 +262,22 @@ impl Cupti {
             call!(
                 self,
                 cuptiEnableCallback(u32::from(enable), subscriber.0, domain, id)
+            )
+        }
+    }
+
+    /// Turns the callbacks of all functions of a domain on or off. Calls of this must not overlap.
+    pub fn enable_domain(
+        &self,
+        subscriber: Subscriber,
+        domain: raw::CUpti_CallbackDomain,
+        enable: bool,
+    ) -> Result<(), Error> {
+        // SAFETY: takes a handle that CUPTI made and checks.
+        unsafe {
+            call!(
+                self,
+                cuptiEnableDomain(u32::from(enable), subscriber.0, domain)
             )
         }
     }

@@ -11,6 +11,7 @@ pub const FUNCTIONS: &[&str] = &[
     "cuptiActivityGetNumDroppedRecords",
     "cuptiActivityRegisterCallbacks",
     "cuptiEnableCallback",
+    "cuptiEnableDomain",
     "cuptiFinalize",
     "cuptiGetCallbackState",
     "cuptiGetDeviceId",

@@ -2,7 +2,8 @@
 //! sizes, offsets and numbers checked by the C compiler for both majors.
 //!
 //! The headers come from PyPI wheels, into `${XDG_CACHE_HOME:-~/.cache}/vramscope/cupti-headers`.
-//! `VRAMSCOPE_BLESS=1` writes the bindings anew.
+//! `VRAMSCOPE_BLESS=1` writes the bindings anew; where the crate already uses what they lack, with
+//! `CUPTI_INCLUDE` set to the folder of the headers.
 
 #[path = "../src/generate.rs"]
 mod generate;
