@@ -1,0 +1,3 @@
+//! The library inside a traced process.
+
+pub mod cupti;
