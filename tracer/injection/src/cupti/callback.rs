@@ -59,6 +59,8 @@ pub(super) fn announce_waiting() {
     WAITING.store(Box::into_raw(thread), Ordering::SeqCst);
 }
 
+#[cold]
+#[inline(never)]
 fn wake() {
     // SAFETY: null or a box that is never freed.
     if let Some(thread) = unsafe { WAITING.load(Ordering::SeqCst).as_ref() } {
@@ -115,7 +117,10 @@ pub(super) unsafe extern "C" fn callback(
     }
 }
 
-/// At the end of a call, as CUPTI's documentation asks. The first thread to come does it.
+/// At the end of a call, as CUPTI's documentation asks. The first thread to come does it. Not on
+/// the path of a call that is told: it may allocate.
+#[cold]
+#[inline(never)]
 fn finalize() {
     let taken = PHASE.compare_exchange(LEAVING, FINALIZING, Ordering::SeqCst, Ordering::SeqCst);
     if taken.is_err() {
