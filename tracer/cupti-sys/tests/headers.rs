@@ -14,6 +14,7 @@ use std::env;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Wheels with headers, and the folder below which both keep them.
@@ -299,23 +300,66 @@ fn sizes_offsets_and_numbers_are_those_of_the_c_compiler() {
             count > 300,
             "only {count} assertions were found in the bindings"
         );
-        let file =
-            env::temp_dir().join(format!("layouts-{}-{}.c", release.name, std::process::id()));
-        std::fs::write(&file, source).expect("the temporary folder is writable");
-        let mut cc = Command::new("cc");
-        cc.args(["-std=c11", "-fsyntax-only", "-Iheaders"])
-            .arg(&file);
-        for folder in &folders {
-            cc.arg("-I").arg(folder);
-        }
-        let result = run(&mut cc);
-        std::fs::remove_file(&file).expect("it was just written");
-        if let Err(messages) = result {
+        if let Err(messages) = compile(release, &source, &folders) {
             panic!("the bindings do not fit CUPTI {}: {messages}", release.name);
         }
         println!(
             "CUPTI {}: {count} sizes, offsets and numbers agree",
             release.name
         );
+    }
+}
+
+/// Lets the C compiler check a source that includes the headers.
+fn compile(release: &Release, source: &str, folders: &[PathBuf]) -> Result<Output, String> {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let name = format!("layouts-{}-{}-{number}.c", release.name, std::process::id());
+    let file = env::temp_dir().join(name);
+    std::fs::write(&file, source).expect("the temporary folder is writable");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-fsyntax-only", "-Iheaders"])
+        .arg(&file);
+    for folder in folders {
+        cc.arg("-I").arg(folder);
+    }
+    let result = run(&mut cc);
+    std::fs::remove_file(&file).expect("it was just written");
+    result
+}
+
+#[test]
+fn the_simulated_cupti_has_the_ids_of_the_headers() {
+    let table = std::fs::read_to_string("../../tests/simcuda/cupti/ids.txt").expect("it is there");
+    for (major, release) in [("13", &NEWEST), ("12", &OTHERS[2])] {
+        let Some(folders) = headers_or_skip("ids", release) else {
+            continue;
+        };
+        let mut source = String::from("#include \"wanted.h\"\n");
+        let mut count = 0;
+        for line in table.lines() {
+            let fields: Vec<&str> = line.split(' ').collect();
+            let [of, domain, _, callback, id] = fields[..] else {
+                panic!("{line}");
+            };
+            if of == major {
+                let prefix = if domain == "driver" {
+                    wanted::DRIVER_ID
+                } else {
+                    wanted::RUNTIME_ID
+                };
+                writeln!(
+                    source,
+                    "_Static_assert({prefix}{callback} == {id}, \"{callback}\");"
+                )
+                .expect("a string");
+                count += 1;
+            }
+        }
+        assert!(count > 400, "only {count} ids for CUDA {major}");
+        if let Err(messages) = compile(release, &source, &folders) {
+            panic!("ids.txt does not fit CUPTI {}: {messages}", release.name);
+        }
+        println!("CUPTI {}: {count} ids agree", release.name);
     }
 }
