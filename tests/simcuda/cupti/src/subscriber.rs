@@ -97,12 +97,19 @@ struct Request {
     shared: bool,
 }
 
-/// Makes a subscriber, or gives the holder's name.
-fn subscribe(request: Request) -> Result<usize, (Code, CString)> {
+/// Makes a subscriber, or not. With either, the name of the first one that was there.
+fn subscribe(request: Request) -> (Result<usize, Code>, CString) {
+    let mut first = CString::default();
+    let made = make(request, &mut first);
+    (made, first)
+}
+
+fn make(request: Request, holder: &mut CString) -> Result<usize, Code> {
     static NEXT: AtomicUsize = AtomicUsize::new(1);
-    driver().ok_or((NOT_INITIALIZED, CString::default()))?;
+    driver().ok_or(NOT_INITIALIZED)?;
     let mut subscribers = SUBSCRIBERS.lock().expect("no panics");
     if let Some(first) = subscribers.first() {
+        holder.clone_from(&first.name);
         let side_by_side = request.shared
             && subscribers.iter().all(|subscriber| subscriber.shared)
             && subscribers.len() < MOST;
@@ -111,7 +118,7 @@ fn subscribe(request: Request) -> Result<usize, (Code, CString)> {
                 "CUPTI: a subscriber is refused: {:?} holds the subscription",
                 first.name
             );
-            return Err((MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, first.name.clone()));
+            return Err(MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
         }
     }
     let name = match request.name {
@@ -131,7 +138,7 @@ fn subscribe(request: Request) -> Result<usize, (Code, CString)> {
         enabled: [const { [const { AtomicU64::new(0) }; IDS / 64] }; DOMAINS as usize + 1],
     }));
     drop(subscribers);
-    update_hook().map_err(|code| (code, CString::default()))?;
+    update_hook()?;
     Ok(handle)
 }
 
@@ -155,7 +162,7 @@ pub unsafe extern "C" fn cuptiSubscribe(
         name: None,
         shared: false,
     };
-    finish(subscribe(request).map_err(|(code, _)| code).map(|number| {
+    finish(subscribe(request).0.map(|number| {
         // SAFETY: the caller gave a place for a handle.
         unsafe { handle.write(number) };
     }))
@@ -212,11 +219,11 @@ pub unsafe extern "C" fn cuptiSubscribe_v2(
             }
         }
     }
-    let outcome = subscribe(request).map_err(|(code, name)| {
+    let (outcome, first) = subscribe(request);
+    if !first.is_empty() {
         // Fails only where the caller gave no room.
-        let _ = simcuda_common::ffi::store_text(holder, holder_size, &name.to_string_lossy());
-        code
-    });
+        let _ = simcuda_common::ffi::store_text(holder, holder_size, &first.to_string_lossy());
+    }
     finish(outcome.map(|number| {
         // SAFETY: the caller gave a place for a handle.
         unsafe { handle.write(number) };

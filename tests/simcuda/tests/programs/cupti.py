@@ -142,7 +142,7 @@ def names():
     assert subscribe_v2(b"short", 0, size=8)[0] == 1
     code, first, _ = subscribe_v2(b"first", 1)
     code, second, holder = subscribe_v2(b"second", 1)
-    assert code == (0 if version() >= 130200 else HELD)
+    assert (code, holder) == (0 if version() >= 130200 else HELD, b"CUPTI for first")
     assert subscribe()[0] == HELD, "the first version knows one subscriber"
     for handle in (first, second)[: 2 if code == 0 else 1]:
         assert cupti.cuptiUnsubscribe(handle) == 0
