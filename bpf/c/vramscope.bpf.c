@@ -191,6 +191,7 @@ static __always_inline void send_driver(__u32 process, struct driver_call *call,
 	case VS_FREE_ASYNC:
 	case VS_HOST_FREE:
 	case VS_VMM_RELEASE:
+	case VS_VMM_RETAIN:
 	case VS_VMM_MAP:
 	case VS_VMM_UNMAP:
 		break;
@@ -243,6 +244,9 @@ int driver_enter(struct pt_regs *ctx)
 		/* CUmemAllocationProp: two ints, then the location's type (1: a device) and id. */
 		if (!read_user(location, sizeof(location), ctx->dx + 8) && location[0] == 1)
 			call.device = location[1];
+		break;
+	case VS_VMM_RETAIN:
+		call.out = ctx->di;
 		break;
 	default:
 		call.out = ctx->di;

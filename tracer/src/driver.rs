@@ -25,7 +25,8 @@ pub struct DriverBook {
 #[derive(Debug)]
 struct Handle {
     mappings: u32,
-    released: bool,
+    /// How often it has to be released: once for its creation, once for each time it was retained.
+    references: u32,
 }
 
 impl DriverBook {
@@ -69,7 +70,7 @@ impl DriverBook {
                     call.address,
                     Handle {
                         mappings: 0,
-                        released: false,
+                        references: 1,
                     },
                 );
                 out.push(alloc(call.address | HANDLE_BIT));
@@ -82,7 +83,7 @@ impl DriverBook {
             }
             wire::vs_driver_function_VS_VMM_RELEASE => {
                 if let Some(handle) = self.handles.get_mut(&call.address) {
-                    handle.released = true;
+                    handle.references = handle.references.saturating_sub(1);
                     self.give_back(call.address, &free, out);
                 }
             }
@@ -101,7 +102,19 @@ impl DriverBook {
                     self.give_back(handle, &free, out);
                 }
             }
-            _ => out.push(alloc(call.address)),
+            wire::vs_driver_function_VS_VMM_RETAIN => {
+                if let Some(handle) = self.handles.get_mut(&call.address) {
+                    handle.references += 1;
+                }
+            }
+            wire::vs_driver_function_VS_MEM_ALLOC
+            | wire::vs_driver_function_VS_ALLOC_ASYNC
+            | wire::vs_driver_function_VS_ALLOC_POOL
+            | wire::vs_driver_function_VS_ALLOC_MANAGED
+            | wire::vs_driver_function_VS_ALLOC_PITCH
+            | wire::vs_driver_function_VS_HOST_ALLOC => out.push(alloc(call.address)),
+            // Addresses, pools, graph nodes, other processes' memory: nothing is taken by them.
+            _ => {}
         }
     }
 
@@ -109,7 +122,7 @@ impl DriverBook {
         let gone = self
             .handles
             .get(&handle)
-            .is_some_and(|state| state.released && state.mappings == 0);
+            .is_some_and(|state| state.references == 0 && state.mappings == 0);
         if gone {
             self.handles.remove(&handle);
             out.push(free(handle | HANDLE_BIT));
@@ -172,6 +185,46 @@ mod tests {
         assert_eq!(run(&mut book, &create_and_map), ["alloc"]);
         assert!(run(&mut book, &[call(UNMAP, 0x1000, 2 << 20, 0)]).is_empty());
         assert_eq!(run(&mut book, &[call(RELEASE, 7, 0, 0)]), ["free"]);
+    }
+
+    #[test]
+    fn a_retained_handle_has_to_be_released_once_more() {
+        let mut book = DriverBook::default();
+        let retain = wire::vs_driver_function_VS_VMM_RETAIN;
+        let calls = [
+            call(CREATE, 7, 2 << 20, 0),
+            call(MAP, 0x1000, 2 << 20, 7),
+            call(retain, 7, 0x1000, 0),
+            call(RELEASE, 7, 0, 0),
+            call(UNMAP, 0x1000, 2 << 20, 0),
+        ];
+        assert_eq!(run(&mut book, &calls), ["alloc"]);
+        assert_eq!(run(&mut book, &[call(RELEASE, 7, 0, 0)]), ["free"]);
+        // Nothing is known of a handle that was imported.
+        assert!(run(&mut book, &[call(retain, 8, 0, 0), call(RELEASE, 8, 0, 0)]).is_empty());
+    }
+
+    #[test]
+    fn what_takes_no_memory_is_no_event() {
+        let mut book = DriverBook::default();
+        for function in [
+            wire::vs_driver_function_VS_ADDRESS_RESERVE,
+            wire::vs_driver_function_VS_ADDRESS_FREE,
+            wire::vs_driver_function_VS_POOL_CREATE,
+            wire::vs_driver_function_VS_POOL_DESTROY,
+            wire::vs_driver_function_VS_POOL_TRIM,
+            wire::vs_driver_function_VS_IPC_OPEN,
+            wire::vs_driver_function_VS_IPC_CLOSE,
+            wire::vs_driver_function_VS_GRAPH_ALLOC_NODE,
+            wire::vs_driver_function_VS_GRAPH_FREE_NODE,
+            wire::vs_driver_function_VS_MULTICAST_CREATE,
+            wire::vs_driver_function_VS_MULTICAST_BIND,
+            wire::vs_driver_function_VS_MULTICAST_UNBIND,
+            0,
+            u32::MAX,
+        ] {
+            assert!(run(&mut book, &[call(function, 0x1000, 4096, 0)]).is_empty());
+        }
     }
 
     #[test]

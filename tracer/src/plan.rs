@@ -122,6 +122,12 @@ const DRIVER: &[(&str, &[&str], u32, bool)] = &[
         false,
     ),
     (
+        "cuMemRetainAllocationHandle",
+        &["cuMemRetainAllocationHandle"],
+        wire::vs_driver_function_VS_VMM_RETAIN,
+        true,
+    ),
+    (
         "cuMemMap",
         &["cuMemMap"],
         wire::vs_driver_function_VS_VMM_MAP,

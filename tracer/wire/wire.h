@@ -95,6 +95,20 @@ enum vs_driver_function {
 	VS_VMM_RELEASE = 11, /* address: handle */
 	VS_VMM_MAP = 12,     /* address, size, extra: handle */
 	VS_VMM_UNMAP = 13,   /* address, size */
+	VS_VMM_RETAIN = 14,  /* address: handle, which has to be released once more */
+	/* These neither take memory nor give it back; told by the injected library only. */
+	VS_ADDRESS_RESERVE = 15, /* address, size */
+	VS_ADDRESS_FREE = 16,    /* address, size */
+	VS_POOL_CREATE = 17,     /* address: handle, device */
+	VS_POOL_DESTROY = 18,    /* address: handle */
+	VS_POOL_TRIM = 19,       /* address: handle, size: bytes that it may keep */
+	VS_IPC_OPEN = 20,        /* address: another process's memory, mapped */
+	VS_IPC_CLOSE = 21,       /* address */
+	VS_GRAPH_ALLOC_NODE = 22, /* address, size, extra: graph; taken when the graph runs */
+	VS_GRAPH_FREE_NODE = 23,  /* address, extra: graph */
+	VS_MULTICAST_CREATE = 24, /* address: handle, size */
+	VS_MULTICAST_BIND = 25,   /* address: handle, size, extra: memory's handle or address */
+	VS_MULTICAST_UNBIND = 26, /* address: handle, size, device */
 };
 
 struct vs_driver {

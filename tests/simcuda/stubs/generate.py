@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 
 # Libraries of the simulation, which are no stubs, and of the system.
 NOT_STUBBED = re.compile(
-    r"^(libcuda\.|libcudart\.|libnvidia-ml\.|ld-linux|lib(c|m|dl|rt|pthread|util|z|gcc_s|stdc\+\+|gomp|numa|quadmath|gfortran)[.-])"
+    r"^(libcuda\.|libcudart\.|libcupti\.|libnvidia-ml\.|ld-linux|lib(c|m|dl|rt|pthread|util|z|gcc_s|stdc\+\+|gomp|numa|quadmath|gfortran)[.-])"
 )
 
 # Owners of symbols that carry no version, by the beginning of the symbol's name.

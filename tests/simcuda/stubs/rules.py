@@ -32,8 +32,7 @@ RULES = [
     (r"^cusparse([SDCZ][a-z]+mm|[SDCZ][a-z]+mv|SpMM|SpMV|SDDMM|SpSV_|SpSM_|SpGEMM_copy)\w*$", COMPUTE),
     (r"^cusparse([SDCZ]bsrs[mv]2_|Xcsrsort|Xcoosort|Xcoo2csr|CreateIdentity|Xbsrs[mv]2_zeroPivot)", COMPUTE),
     (r"^nccl(Send|Recv|AlltoAll|Gather)$", COMPUTE),
-    # Profiling and annotation: there is nothing to report.
-    (r"^cupti(Activity|Enable|Finalize)", NOTHING),
+    # Annotation: there is nothing to report.
     (r"^nvtx", NOTHING),
     (r"^nvrtc(AddNameExpression|CompileProgram)$", NOTHING),
 ]

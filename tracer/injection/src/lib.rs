@@ -15,6 +15,7 @@
 //! The socket closes, also by `kill -9`; the helper thread then undoes every change and ends. What
 //! stays is the library's code, which nothing refers to any more.
 
+pub mod cupti;
 mod got;
 mod helper;
 mod live;
