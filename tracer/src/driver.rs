@@ -60,11 +60,11 @@ impl DriverBook {
         match call.function {
             wire::vs_driver_function_VS_MEM_FREE
             | wire::vs_driver_function_VS_FREE_ASYNC
-            | wire::vs_driver_function_VS_HOST_FREE => {
-                if call.address != 0 {
-                    out.push(free(call.address));
-                }
-            }
+            | wire::vs_driver_function_VS_HOST_FREE
+                if call.address == 0 => {}
+            wire::vs_driver_function_VS_MEM_FREE
+            | wire::vs_driver_function_VS_FREE_ASYNC
+            | wire::vs_driver_function_VS_HOST_FREE => out.push(free(call.address)),
             wire::vs_driver_function_VS_VMM_CREATE => {
                 self.handles.insert(
                     call.address,

@@ -334,4 +334,5 @@ struct vs_hooked {
 struct vs_left {
 	vs_u32 message;
 	vs_u32 inside; /* threads that are still in the library's code */
+	char detail[VS_DETAIL_BYTES]; /* what could not be undone, in words; empty: nothing */
 };

@@ -16,6 +16,14 @@ const MEMORY: &CStr = c"_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
 const OUT_OF_MEMORY: &CStr = c"_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE";
 /// The rest of the name says which types it takes, spelled differently by PyTorch's versions.
 const EXECUTE: &[u8] = b"_ZN5torch8autograd6Engine7executeE";
+/// What others call to use CUPTI.
+const CUPTI: [(&CStr, Hook); 5] = [
+    (c"cuptiSubscribe", Hook::CuptiSubscribe),
+    (c"cuptiSubscribe_v2", Hook::CuptiSubscribeV2),
+    (c"cuptiUnsubscribe", Hook::CuptiUnsubscribe),
+    (c"cuptiActivityEnable", Hook::CuptiActivityEnable),
+    (c"cuptiFinalize", Hook::CuptiFinalize),
+];
 /// `PyTypeObject.tp_dealloc` (CPython 3.8 to 3.14: `Include/cpython/object.h`).
 const TYPE_DEALLOC: usize = 48;
 
@@ -116,6 +124,8 @@ impl Pointers {
             Some(Hook::OutOfMemory)
         } else if name.to_bytes().starts_with(EXECUTE) {
             Some(Hook::Execute)
+        } else if let Some((_, hook)) = CUPTI.iter().find(|(known, _)| *known == name) {
+            Some(*hook)
         } else if self.step.as_deref() == Some(name) {
             Some(Hook::Step)
         } else {
@@ -130,7 +140,7 @@ impl Pointers {
         let library = match hook {
             Hook::Memory | Hook::OutOfMemory => c"libc10.so",
             Hook::Execute => c"libtorch_cpu.so",
-            Hook::CodeFreed | Hook::Step => return symbol_anywhere(name),
+            _ => return symbol_anywhere(name),
         };
         symbol_of(library, name)
     }

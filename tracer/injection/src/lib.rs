@@ -16,13 +16,17 @@
 //! stays is the library's code, which nothing refers to any more.
 
 pub mod cupti;
+mod driver_layer;
 mod got;
 mod helper;
 mod live;
 mod native;
+mod neighbour;
 mod objects;
 mod record;
 mod report;
+mod session;
+mod shared;
 mod socket;
 mod tables;
 mod thread;

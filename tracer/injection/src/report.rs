@@ -4,10 +4,19 @@ use vramscope_wire::{
     VS_DETAIL_BYTES, vs_hook_VS_HOOK_CODE_FREED, vs_hook_VS_HOOK_EXECUTE, vs_hook_VS_HOOK_MEMORY,
     vs_hook_VS_HOOK_NATIVE, vs_hook_VS_HOOK_OOM, vs_hook_VS_HOOK_STEP, vs_hook_VS_HOOKS,
     vs_hook_report, vs_hook_state_VS_HOOK_ABSENT, vs_hook_state_VS_HOOK_FAILED,
-    vs_hook_state_VS_HOOK_PLACED, vs_hook_state_VS_HOOK_UNWANTED, vs_hooked, vs_message_VS_HOOKED,
+    vs_hook_state_VS_HOOK_PLACED, vs_hook_state_VS_HOOK_UNWANTED, vs_hooked,
 };
 
 use crate::{got::Pointers, record::Hook};
+
+/// Hooks that are told of, and where in the report.
+const TOLD: [(Hook, u32); 5] = [
+    (Hook::Memory, vs_hook_VS_HOOK_MEMORY),
+    (Hook::OutOfMemory, vs_hook_VS_HOOK_OOM),
+    (Hook::Execute, vs_hook_VS_HOOK_EXECUTE),
+    (Hook::CodeFreed, vs_hook_VS_HOOK_CODE_FREED),
+    (Hook::Step, vs_hook_VS_HOOK_STEP),
+];
 
 /// An entry of a report.
 pub fn entry(state: u32, places: usize, detail: &str) -> vs_hook_report {
@@ -26,6 +35,7 @@ pub fn entry(state: u32, places: usize, detail: &str) -> vs_hook_report {
 
 /// The state of all hooks. `step`: whether a function was named to mark steps.
 pub fn hooked(
+    message: u32,
     pointers: &Pointers,
     cupti: vs_hook_report,
     native: vs_hook_report,
@@ -33,14 +43,7 @@ pub fn hooked(
 ) -> vs_hooked {
     let mut hooks = [cupti; vs_hook_VS_HOOKS as usize];
     hooks[vs_hook_VS_HOOK_NATIVE as usize] = native;
-    for hook in Hook::ALL {
-        let index = match hook {
-            Hook::Memory => vs_hook_VS_HOOK_MEMORY,
-            Hook::OutOfMemory => vs_hook_VS_HOOK_OOM,
-            Hook::Execute => vs_hook_VS_HOOK_EXECUTE,
-            Hook::CodeFreed => vs_hook_VS_HOOK_CODE_FREED,
-            Hook::Step => vs_hook_VS_HOOK_STEP,
-        };
+    for (hook, index) in TOLD {
         let places = pointers.count(hook);
         hooks[index as usize] = match (places, pointers.failure(hook)) {
             (0, Some(why)) => entry(vs_hook_state_VS_HOOK_FAILED, 0, why),
@@ -52,7 +55,7 @@ pub fn hooked(
         };
     }
     vs_hooked {
-        message: vs_message_VS_HOOKED,
+        message,
         pad: 0,
         hooks,
     }

@@ -59,6 +59,11 @@ impl Socket {
         Ok(socket)
     }
 
+    /// Its descriptor, to wait for.
+    pub fn descriptor(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+
     /// Sends a message.
     pub fn send<M: Message>(&self, message: &M) -> io::Result<()> {
         loop {

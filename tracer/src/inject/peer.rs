@@ -65,6 +65,12 @@ const CUPTI: usize = 2;
 /// `vs_hook_VS_HOOK_MEMORY` in [`HOOKS`].
 const MEMORY: usize = 4;
 
+/// What the user is told when CUPTI changes hands.
+const CUPTI_GONE: &str = "a profiler in the process (torch.profiler) took CUPTI over: while it has it, the driver's \
+     allocations are not seen; the tensors are";
+const CUPTI_BACK: &str =
+    "the profiler in the process is done with CUPTI: the driver's allocations are seen again";
+
 /// What the hooks of a session have in common.
 #[derive(Clone, Debug)]
 pub struct Wishes {
@@ -257,10 +263,10 @@ impl Greeted {
         let mut last_look = Instant::now();
         let mut gone = false;
         while !stop.load(Ordering::Acquire) && !gone {
-            std::thread::sleep(TICK);
+            gone = self.news(TICK, board).is_err();
             if last_look.elapsed() >= LOOK {
                 last_look = Instant::now();
-                gone = !self.process.is_running() || self.look(board).is_err();
+                gone = !self.process.is_running() || self.look().is_err();
             }
         }
         drop(watching);
@@ -268,10 +274,10 @@ impl Greeted {
             // One that panicked has nothing left to hand over.
             let _ = watch.join();
         }
-        if gone { None } else { self.part() }
+        if gone { None } else { self.part(board) }
     }
 
-    fn look(&mut self, board: &Mutex<Board>) -> io::Result<()> {
+    fn look(&mut self) -> io::Result<()> {
         let files = files(&self.process);
         if files == self.files {
             return Ok(());
@@ -281,20 +287,49 @@ impl Greeted {
             message: vs_message_VS_RESCAN,
             pad: 0,
         };
-        self.connection.send(&rescan, None)?;
-        let hooked: vs_hooked = answer(&self.connection)?;
-        post(board, &hooked);
+        // The answer comes among the news.
+        self.connection.send(&rescan, None)
+    }
+
+    /// Takes over what the library tells by itself or was asked for.
+    fn news(&self, patience: Duration, board: &Mutex<Board>) -> io::Result<()> {
+        if let Some(hooked) = self.connection.receive::<vs_hooked>(patience)? {
+            post(board, &hooked);
+            if hooked.message == wire::vs_message_VS_CUPTI {
+                let state = hooked.hooks[CUPTI].state;
+                let note = if state == wire::vs_hook_state_VS_HOOK_PLACED {
+                    CUPTI_BACK
+                } else {
+                    CUPTI_GONE
+                };
+                lock(board).notes.push(note.to_owned());
+            }
+        }
         Ok(())
     }
 
-    fn part(&self) -> Option<u32> {
+    fn part(&self, board: &Mutex<Board>) -> Option<u32> {
         let leave = vs_plain {
             message: vs_message_VS_LEAVE,
             pad: 0,
         };
         self.connection.send(&leave, None).ok()?;
-        let left: vs_left = answer(&self.connection).ok()?;
-        (left.message == vs_message_VS_LEFT).then_some(left.inside)
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            match self.connection.receive::<vs_left>(PATIENCE) {
+                Ok(Some(left)) if left.message == vs_message_VS_LEFT => {
+                    let detail = text(&left.detail);
+                    if !detail.is_empty() {
+                        lock(board).notes.push(format!("CUPTI: {detail}"));
+                    }
+                    return Some(left.inside);
+                }
+                // Something that was under way before.
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => {}
+                _ => return None,
+            }
+        }
+        None
     }
 }
 
@@ -322,20 +357,15 @@ fn post(board: &Mutex<Board>, hooked: &vs_hooked) {
 }
 
 fn view(name: &str, consequence: &str, report: &vs_hook_report) -> ProbeView {
-    let detail: Vec<u8> = report
-        .detail
-        .iter()
-        .map(|byte| *byte as u8)
-        .take_while(|byte| *byte != 0)
-        .collect();
-    let detail = String::from_utf8_lossy(&detail).into_owned();
+    let detail = text(&report.detail);
     let (state, cost_note) = match report.state {
-        wire::vs_hook_state_VS_HOOK_PLACED if name == HOOKS[CUPTI].0 => {
-            (ProbeState::Attached, detail)
-        }
         wire::vs_hook_state_VS_HOOK_PLACED => {
-            let plural = if report.places == 1 { "" } else { "s" };
-            let note = format!("{} pointer{plural} of its callers", report.places);
+            let note = match report.places {
+                _ if !detail.is_empty() => detail,
+                0 => "unwound in the process".to_owned(),
+                1 => "1 pointer of its callers".to_owned(),
+                places => format!("{places} pointers of its callers"),
+            };
             (ProbeState::Attached, note)
         }
         wire::vs_hook_state_VS_HOOK_FAILED => (
@@ -356,6 +386,12 @@ fn view(name: &str, consequence: &str, report: &vs_hook_report) -> ProbeView {
         state,
         cost_note,
     }
+}
+
+fn text(bytes: &[std::ffi::c_char]) -> String {
+    let bytes = bytes.iter().map(|byte| *byte as u8);
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// A lock whose holder cannot leave anything half done.

@@ -127,6 +127,11 @@ pub fn start_with(sink: Sink, options: Options) -> Result<Subscription, StartErr
 ///
 /// Calls under way on other threads are told up to here; their ends are not.
 pub fn yield_to(_subscription: &Subscription) -> bool {
+    let_go()
+}
+
+/// [`yield_to`] for whoever does not hold the subscription.
+pub fn let_go() -> bool {
     PHASE.store(OFF, Ordering::SeqCst);
     callback::unsubscribe()
 }

@@ -3,32 +3,27 @@
 use vramscope_wire as wire;
 
 use super::{head, push, stack};
-use crate::{live, native::Place};
+use crate::{cupti::DriverCall, live, native::Place};
 
-/// A call that changed the driver's memory. Who asked is taken for those that hand memory out.
-pub fn on_driver(
-    function: wire::vs_driver_function,
-    address: u64,
-    size: u64,
-    extra: u64,
-    device: i32,
-) {
+/// A call that changed the driver's memory, for CUPTI's callbacks. Who asked is taken for those
+/// that hand memory out.
+pub extern "C" fn on_driver(call: &DriverCall) {
     let Some(inside) = live::enter() else {
         return;
     };
     let live = inside.live();
     let mut record = wire::vs_driver {
         head: head(live, wire::vs_kind_VS_DRIVER),
-        address,
-        size,
-        extra,
-        function,
+        address: call.address,
+        size: call.size,
+        extra: call.extra,
+        function: call.function,
         result: 0,
-        device,
+        device: call.device,
         pad: 0,
     };
     let takes = !matches!(
-        function,
+        call.function,
         wire::vs_driver_function_VS_MEM_FREE
             | wire::vs_driver_function_VS_FREE_ASYNC
             | wire::vs_driver_function_VS_HOST_FREE

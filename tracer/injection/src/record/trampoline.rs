@@ -10,7 +10,7 @@ use core::{
 };
 
 use super::{codes, execute, tensor};
-use crate::native::Place;
+use crate::{native::Place, neighbour};
 
 /// What a trampoline has pushed, and what lay there before.
 #[repr(C)]
@@ -45,17 +45,16 @@ pub enum Hook {
     CodeFreed,
     /// A function that the user named.
     Step,
-}
-
-impl Hook {
-    /// All of them.
-    pub const ALL: [Hook; 5] = [
-        Hook::Memory,
-        Hook::OutOfMemory,
-        Hook::Execute,
-        Hook::CodeFreed,
-        Hook::Step,
-    ];
+    /// `cuptiSubscribe`, called by others.
+    CuptiSubscribe,
+    /// `cuptiSubscribe_v2`, called by others.
+    CuptiSubscribeV2,
+    /// `cuptiUnsubscribe`, called by others.
+    CuptiUnsubscribe,
+    /// `cuptiActivityEnable`, called by others.
+    CuptiActivityEnable,
+    /// `cuptiFinalize`, called by others.
+    CuptiFinalize,
 }
 
 macro_rules! trampoline {
@@ -114,6 +113,11 @@ static OUT_OF_MEMORY: AtomicUsize = AtomicUsize::new(0);
 static EXECUTE: AtomicUsize = AtomicUsize::new(0);
 static CODE_FREED: AtomicUsize = AtomicUsize::new(0);
 static STEP: AtomicUsize = AtomicUsize::new(0);
+static CUPTI_SUBSCRIBE: AtomicUsize = AtomicUsize::new(0);
+static CUPTI_SUBSCRIBE_V2: AtomicUsize = AtomicUsize::new(0);
+static CUPTI_UNSUBSCRIBE: AtomicUsize = AtomicUsize::new(0);
+static CUPTI_ACTIVITY_ENABLE: AtomicUsize = AtomicUsize::new(0);
+static CUPTI_FINALIZE: AtomicUsize = AtomicUsize::new(0);
 
 trampoline!("vramscope_on_memory", MEMORY, tensor::on_memory);
 trampoline!("vramscope_on_oom", OUT_OF_MEMORY, tensor::on_oom);
@@ -187,6 +191,11 @@ fn cell(hook: Hook) -> &'static AtomicUsize {
         Hook::Execute => &EXECUTE,
         Hook::CodeFreed => &CODE_FREED,
         Hook::Step => &STEP,
+        Hook::CuptiSubscribe => &CUPTI_SUBSCRIBE,
+        Hook::CuptiSubscribeV2 => &CUPTI_SUBSCRIBE_V2,
+        Hook::CuptiUnsubscribe => &CUPTI_UNSUBSCRIBE,
+        Hook::CuptiActivityEnable => &CUPTI_ACTIVITY_ENABLE,
+        Hook::CuptiFinalize => &CUPTI_FINALIZE,
     }
 }
 
@@ -198,6 +207,11 @@ pub fn trampoline(hook: Hook) -> usize {
         Hook::Execute => execute::execute as *const () as usize,
         Hook::CodeFreed => vramscope_on_code_freed as *const () as usize,
         Hook::Step => vramscope_on_step as *const () as usize,
+        Hook::CuptiSubscribe => neighbour::subscribe as *const () as usize,
+        Hook::CuptiSubscribeV2 => neighbour::subscribe_v2 as *const () as usize,
+        Hook::CuptiUnsubscribe => neighbour::unsubscribe as *const () as usize,
+        Hook::CuptiActivityEnable => neighbour::activity_enable as *const () as usize,
+        Hook::CuptiFinalize => neighbour::finalize as *const () as usize,
     }
 }
 
