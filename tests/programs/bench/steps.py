@@ -84,6 +84,8 @@ for line in sys.stdin:
             torch.cuda.memory._record_memory_history(enabled=None)
         print("ok", flush=True)
     else:
+        torch.cuda.synchronize()
         start = time.perf_counter_ns()
         train(int(argument))
+        torch.cuda.synchronize()
         print(f"result {(time.perf_counter_ns() - start) / int(argument) / 1000:.1f}", flush=True)

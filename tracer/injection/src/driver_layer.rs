@@ -28,19 +28,26 @@ fn lock() -> MutexGuard<'static, State> {
 /// Subscribes. On the driver's own thread while it is being initialised, as CUPTI's documentation
 /// has it; else on the helper's.
 pub fn begin() {
-    *lock() = match cupti::start(record::on_driver) {
-        Ok(subscription) => State::On(subscription),
-        Err(error) => State::Failed(error.to_string()),
-    };
+    *lock() = start();
 }
 
 /// Takes CUPTI again if whoever took it is done.
 pub fn look() {
-    if let State::On(subscription) = &mut *lock()
-        && (subscription.lost() || !subscription.is_watching())
-    {
-        // Held by somebody else: the state says that it is given up.
-        let _ = cupti::resume(subscription);
+    let mut state = lock();
+    match &*state {
+        State::On(subscription) if subscription.lost() || !subscription.is_watching() => {
+            // Held by somebody else: the state says that it is given up.
+            let _ = cupti::resume(subscription);
+        }
+        State::Failed(_) => *state = start(),
+        _ => {}
+    }
+}
+
+fn start() -> State {
+    match cupti::start(record::on_driver) {
+        Ok(subscription) => State::On(subscription),
+        Err(error) => State::Failed(error.to_string()),
     }
 }
 

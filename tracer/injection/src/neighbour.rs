@@ -34,6 +34,15 @@ fn ring() {
     }
 }
 
+/// After somebody's attempt to subscribe.
+fn done(result: i32) -> i32 {
+    if result != 0 {
+        cupti::others_subscribe(false);
+    }
+    ring();
+    result
+}
+
 type Subscribe = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void) -> i32;
 type SubscribeV2 = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, *mut c_void) -> i32;
 type Unsubscribe = unsafe extern "C" fn(*mut c_void) -> i32;
@@ -55,11 +64,9 @@ pub extern "C" fn subscribe(
     data: *mut c_void,
 ) -> i32 {
     let _wrapped = Wrapped::enter();
-    cupti::others_use_cupti(true);
-    cupti::let_go();
+    cupti::others_subscribe(true);
     let result = go_on!(Hook::CuptiSubscribe, Subscribe, subscriber, callback, data);
-    ring();
-    result
+    done(result)
 }
 
 /// Stands in for `cuptiSubscribe_v2`.
@@ -70,8 +77,7 @@ pub extern "C" fn subscribe_v2(
     parameters: *mut c_void,
 ) -> i32 {
     let _wrapped = Wrapped::enter();
-    cupti::others_use_cupti(true);
-    cupti::let_go();
+    cupti::others_subscribe(true);
     let result = go_on!(
         Hook::CuptiSubscribeV2,
         SubscribeV2,
@@ -80,14 +86,16 @@ pub extern "C" fn subscribe_v2(
         data,
         parameters
     );
-    ring();
-    result
+    done(result)
 }
 
 /// Stands in for `cuptiUnsubscribe`.
 pub extern "C" fn unsubscribe(subscriber: *mut c_void) -> i32 {
     let _wrapped = Wrapped::enter();
     let result = go_on!(Hook::CuptiUnsubscribe, Unsubscribe, subscriber);
+    if result == 0 {
+        cupti::others_subscribe(false);
+    }
     ring();
     result
 }
@@ -103,7 +111,9 @@ pub extern "C" fn activity_enable(kind: u32) -> i32 {
 pub extern "C" fn finalize() -> i32 {
     let _wrapped = Wrapped::enter();
     let result = go_on!(Hook::CuptiFinalize, Finalize,);
+    cupti::taken_away();
     cupti::others_use_cupti(false);
+    cupti::others_subscribe(false);
     ring();
     result
 }

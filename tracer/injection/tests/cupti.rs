@@ -88,6 +88,11 @@ fn it_lets_go_and_takes_up_again() {
 }
 
 #[test]
+fn whoever_asks_gets_it() {
+    run("asking", &[]);
+}
+
+#[test]
 fn the_mapped_library_is_the_one_that_is_used() {
     run("finding", &[]);
 }
@@ -110,8 +115,8 @@ mod programs {
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use vramscope_injection::cupti::{
-        Activity, ActivityKind, DriverCall, Options, StartError, others_use_cupti, resume, start,
-        start_with, yield_to,
+        Activity, ActivityKind, DriverCall, Options, StartError, others_subscribe,
+        others_use_cupti, resume, start, start_with, taken_away, yield_to,
     };
     use vramscope_wire as wire;
 
@@ -410,6 +415,12 @@ mod programs {
         assert_eq!(subscription.untracked(), 0);
     }
 
+    /// How often it is stopped under load; more by hand.
+    fn stops() -> usize {
+        let asked = std::env::var("VRAMSCOPE_TEST_STOPS").ok();
+        asked.and_then(|text| text.parse().ok()).unwrap_or(50)
+    }
+
     #[test]
     #[ignore = "run by the tests above"]
     fn stopping() {
@@ -436,7 +447,7 @@ mod programs {
                     }
                 });
             }
-            for _ in 0..50 {
+            for _ in 0..stops() {
                 let subscription = start(sink).expect("nobody else is there");
                 while calls().is_empty() {
                     std::thread::yield_now();
@@ -499,7 +510,7 @@ mod programs {
     #[ignore = "run by the tests above"]
     fn yielding() {
         let cuda = Cuda::load();
-        let mut subscription = start(sink).expect("nobody else is there");
+        let subscription = start(sink).expect("nobody else is there");
         assert!(!subscription.lost() && subscription.is_watching());
         assert!(yield_to(&subscription));
         assert!(
@@ -512,14 +523,19 @@ mod programs {
         cuda.free("cudaFree", &[block]);
         assert_eq!(told(), []);
         assert!(matches!(
-            resume(&mut subscription),
+            resume(&subscription),
             Err(StartError::Held { .. })
         ));
         cuda.unsubscribe(profiler);
-        resume(&mut subscription).expect("it is free again");
+        resume(&subscription).expect("it is free again");
         let block = cuda.runtime("cudaMalloc", &[5000]);
         cuda.free("cudaFree", &[block]);
         assert_eq!(told().len(), 2);
+        // A hook sees the end of somebody else's profiler.
+        taken_away();
+        assert!(!subscription.is_watching() && !subscription.lost());
+        cuda.cupti("cuptiFinalize");
+        resume(&subscription).expect("nobody is there after a finalize");
         // A profiler that ends by finalizing takes it away.
         cuda.cupti("cuptiFinalize");
         assert!(subscription.lost());
@@ -527,13 +543,48 @@ mod programs {
             !subscription.lost() && !subscription.is_watching(),
             "it is said once"
         );
-        resume(&mut subscription).expect("nobody else is there");
-        resume(&mut subscription).expect("it is there already");
+        resume(&subscription).expect("nobody else is there");
+        resume(&subscription).expect("it is there already");
         let block = cuda.runtime("cudaMalloc", &[5000]);
         assert_eq!(told(), [call(MEM_ALLOC, block, 5000, 0, 0)]);
         yield_to(&subscription);
         let stopped = subscription.stop();
         assert!(!stopped.finalized && stopped.quiet, "{stopped:?}");
+    }
+
+    #[test]
+    #[ignore = "run by the tests above"]
+    fn asking() {
+        // A profiler that begins and ends again and again, while this side takes up whenever it
+        // can: it must never be refused.
+        let cuda = Cuda::load();
+        let subscription = start(sink).expect("nobody else is there");
+        let profiling = AtomicBool::new(true);
+        let mut taken_up = 0;
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 0..2000 {
+                    others_subscribe(true);
+                    match cuda.try_subscribe() {
+                        Ok(profiler) => cuda.unsubscribe(profiler),
+                        Err(code) => panic!("round {round}: refused with {code}"),
+                    }
+                    others_subscribe(false);
+                }
+                profiling.store(false, Ordering::Relaxed);
+            });
+            while profiling.load(Ordering::Relaxed) {
+                match resume(&subscription) {
+                    Ok(()) => taken_up += 1,
+                    Err(StartError::Yielded) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        assert!(taken_up > 0);
+        resume(&subscription).expect("nobody else is there");
+        let block = cuda.runtime("cudaMalloc", &[5000]);
+        assert_eq!(told().len(), 1, "{block:#x}");
     }
 
     #[test]

@@ -24,6 +24,6 @@ mod watched;
 pub use activity::{Activity, ActivityKind, ActivitySink};
 pub use call::{DriverCall, Sink};
 pub use subscription::{
-    Options, StartError, Stopped, Subscription, let_go, others_use_cupti, resume, start,
-    start_with, yield_to,
+    Options, StartError, Stopped, Subscription, let_go, others_subscribe, others_use_cupti, resume,
+    start, start_with, taken_away, yield_to,
 };

@@ -1,7 +1,7 @@
 //! Beginning and ending the subscription.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,11 @@ pub enum StartError {
     /// This process has a [`Subscription`] already.
     #[error("the driver's calls are already watched in this process")]
     AlreadyStarted,
+    /// Somebody else asked for it: see [`yield_to`] and [`others_subscribe`].
+    #[error(
+        "another tool in this process asked for CUPTI's one subscription, and it was left to it"
+    )]
+    Yielded,
 }
 
 /// Callbacks are on until this is stopped; dropping it ends them at once, without finalizing.
@@ -71,7 +76,7 @@ pub struct Subscription {
     cupti: &'static Cupti,
     options: Options,
     /// Functions that this version does not know.
-    unknown: u32,
+    unknown: AtomicU32,
 }
 
 /// How a subscription ended.
@@ -87,10 +92,16 @@ pub struct Stopped {
 }
 
 static STARTED: AtomicBool = AtomicBool::new(false);
+/// A subscription is being made: whoever wants it given up has to wait for its handle.
+static BEGINNING: AtomicBool = AtomicBool::new(false);
+/// How often it was asked to let go.
+static YIELDS: AtomicU32 = AtomicU32::new(0);
+/// Somebody else is the subscriber, or about to be.
+static RESERVED: AtomicBool = AtomicBool::new(false);
 static OTHERS_USE_CUPTI: AtomicBool = AtomicBool::new(false);
 
-/// To be told when somebody else in the process uses CUPTI, or no longer does: finalizing would
-/// take it away from them. CUPTI itself does not tell who uses its records.
+/// To be told when somebody else in the process uses CUPTI's records (`cuptiActivityEnable`), or no
+/// longer does: finalizing would take them away. CUPTI itself does not tell who uses them.
 pub fn others_use_cupti(yes: bool) {
     OTHERS_USE_CUPTI.store(yes, Ordering::SeqCst);
 }
@@ -107,10 +118,10 @@ pub fn start_with(sink: Sink, options: Options) -> Result<Subscription, StartErr
     }
     let started = Cupti::load().map_err(StartError::from).and_then(|cupti| {
         callback::prepare(cupti, sink);
-        let mut subscription = Subscription {
+        let subscription = Subscription {
             cupti,
             options,
-            unknown: 0,
+            unknown: AtomicU32::new(0),
         };
         subscription.begin()?;
         Ok(subscription)
@@ -122,22 +133,50 @@ pub fn start_with(sink: Sink, options: Options) -> Result<Subscription, StartErr
     started
 }
 
-/// Lets go of CUPTI at once, on any thread, without waiting: for the moment in which somebody else
-/// asks for it. Says whether there was something to let go of.
+/// Lets go of CUPTI at once, on any thread: for the moment in which somebody else asks for it.
+/// Waits only while another thread is about to become the subscriber, for a second at most. Says
+/// whether there was something to let go of.
 ///
 /// Calls under way on other threads are told up to here; their ends are not.
 pub fn yield_to(_subscription: &Subscription) -> bool {
     let_go()
 }
 
-/// [`yield_to`] for whoever does not hold the subscription.
+/// The same for who has no [`Subscription`] at hand, such as a hook.
 pub fn let_go() -> bool {
+    YIELDS.fetch_add(1, Ordering::SeqCst);
+    // The helper thread that begins cannot wake whoever comes here: this is a thread of the
+    // program's that may come at any time, and there may be several.
+    for _ in 0..1000 {
+        if !BEGINNING.load(Ordering::SeqCst) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
     PHASE.store(OFF, Ordering::SeqCst);
     callback::unsubscribe()
 }
 
-/// Takes it again after [`yield_to`] or when it was lost. Not for a thread of the program's.
-pub fn resume(subscription: &mut Subscription) -> Result<(), StartError> {
+/// For a hook on `cuptiSubscribe`: to be told before somebody else's call goes through, which must
+/// not be refused because of us, and again when they have unsubscribed or were refused all the
+/// same. In between it was let go of, and neither [`start`] nor [`resume`] takes it.
+pub fn others_subscribe(yes: bool) {
+    RESERVED.store(yes, Ordering::SeqCst);
+    if yes {
+        let_go();
+    }
+}
+
+/// To be told when somebody else has finalized CUPTI: the subscription is gone with it. Calls
+/// nothing of CUPTI's.
+pub fn taken_away() {
+    HANDLE.store(std::ptr::null_mut(), Ordering::SeqCst);
+    PHASE.store(OFF, Ordering::SeqCst);
+}
+
+/// Takes it again after [`yield_to`], [`taken_away`], or when it was lost. Not for a thread of the
+/// program's.
+pub fn resume(subscription: &Subscription) -> Result<(), StartError> {
     if subscription.is_watching() && !subscription.lost() {
         return Ok(());
     }
@@ -147,7 +186,46 @@ pub fn resume(subscription: &mut Subscription) -> Result<(), StartError> {
 }
 
 impl Subscription {
-    fn begin(&mut self) -> Result<(), StartError> {
+    fn begin(&self) -> Result<(), StartError> {
+        let version = self.cupti.version();
+        let yields = YIELDS.load(Ordering::SeqCst);
+        BEGINNING.store(true, Ordering::SeqCst);
+        let subscriber = if RESERVED.load(Ordering::SeqCst) {
+            Err(StartError::Yielded)
+        } else {
+            self.subscribe()
+        };
+        BEGINNING.store(false, Ordering::SeqCst);
+        let subscriber = subscriber?;
+        PHASE.store(ON, Ordering::SeqCst);
+        if YIELDS.load(Ordering::SeqCst) != yields {
+            // Whoever asked may have come before the handle was there.
+            let_go();
+            return Err(StartError::Yielded);
+        }
+        // A function that an older version does not know is refused there and cannot be called.
+        let refused = DRIVER
+            .iter()
+            .chain(RUNTIME)
+            .filter(|(domain, id)| {
+                self.cupti
+                    .enable_callback(subscriber, *domain, *id, true)
+                    .is_err()
+            })
+            .count();
+        let refused = u32::try_from(refused).unwrap_or(u32::MAX);
+        self.unknown.store(refused, Ordering::Relaxed);
+        if let Some(sink) = self.options.activity
+            && let Err(error) = activity::start(self.cupti, sink)
+        {
+            let_go();
+            return Err(StartError::Refused { error, version });
+        }
+        Ok(())
+    }
+
+    /// Becomes the subscriber, and puts the handle where it can be taken.
+    fn subscribe(&self) -> Result<Subscriber, StartError> {
         let version = self.cupti.version();
         // CUPTI's records know one user at a time by the functions that are used here.
         let shared = self.options.activity.is_none();
@@ -159,25 +237,7 @@ impl Subscription {
             SubscribeError::Other(error) => StartError::Refused { error, version },
         })?;
         HANDLE.store(subscriber.into_raw(), Ordering::SeqCst);
-        PHASE.store(ON, Ordering::SeqCst);
-        // A function that an older version does not know is refused there and cannot be called.
-        let refused = DRIVER
-            .iter()
-            .chain(RUNTIME)
-            .filter(|(domain, id)| {
-                self.cupti
-                    .enable_callback(subscriber, *domain, *id, true)
-                    .is_err()
-            })
-            .count();
-        self.unknown = u32::try_from(refused).unwrap_or(u32::MAX);
-        if let Some(sink) = self.options.activity
-            && let Err(error) = activity::start(self.cupti, sink)
-        {
-            yield_to(self);
-            return Err(StartError::Refused { error, version });
-        }
-        Ok(())
+        Ok(subscriber)
     }
 
     /// Which CUPTI it is.
@@ -191,7 +251,8 @@ impl Subscription {
     }
 
     /// Whether somebody took CUPTI away, as PyTorch's profiler does when it finalizes it. Asks
-    /// CUPTI; not for a thread of the program's.
+    /// CUPTI about a handle that may be stale, which it should refuse; who sees the finalize can
+    /// say so with [`taken_away`] instead. Not for a thread of the program's.
     pub fn lost(&self) -> bool {
         let handle = HANDLE.load(Ordering::SeqCst);
         let Some(subscriber) = Subscriber::from_raw(handle) else {
@@ -298,7 +359,7 @@ fn wait(patience: Duration, done: impl Fn() -> bool) -> bool {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        yield_to(self);
+        let_go();
         STARTED.store(false, Ordering::SeqCst);
     }
 }
@@ -312,8 +373,9 @@ impl fmt::Display for Subscription {
             "loaded for this"
         };
         write!(f, "{} ({path}, {whose})", self.version())?;
-        if self.unknown > 0 {
-            write!(f, "; {} functions are unknown to it", self.unknown)?;
+        let unknown = self.unknown.load(Ordering::Relaxed);
+        if unknown > 0 {
+            write!(f, "; {unknown} functions are unknown to it")?;
         }
         if !self.is_watching() {
             write!(f, "; given up")?;
