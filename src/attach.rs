@@ -104,6 +104,7 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
     for note in &session.notes {
         eprintln!("note: {note}");
     }
+    let told = session.notes.len();
     let publish = (show == Show::Live).then_some(VIEW_EVERY);
     let engine = Engine::start(session, collector, publish)?;
     let until = duration.map(|duration| Instant::now() + duration);
@@ -112,6 +113,9 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
         Show::Nothing => wait(&engine, &stop, until),
     }
     let finished = engine.finish()?;
+    for note in finished.session.notes.iter().skip(told) {
+        eprintln!("note: {note}");
+    }
     if finished.end == End::Exited {
         eprintln!("process {} ended; this is its last state", target.pid);
     }

@@ -65,6 +65,7 @@ impl Engine {
         let stop = Arc::new(AtomicBool::new(false));
         let ended = Arc::new(AtomicBool::new(false));
         let work = Work {
+            notes: session.notes.len(),
             session,
             collector,
             publish,
@@ -109,6 +110,8 @@ impl Engine {
 
 struct Work {
     session: Session,
+    /// Of the session's notes, those that were told.
+    notes: usize,
     collector: Collector,
     publish: Option<Duration>,
     latest: Arc<Mutex<Arc<View>>>,
@@ -163,6 +166,7 @@ impl Work {
                     .map(|publish| publish.max(started.elapsed() * VIEW_SHARE));
             }
         }
+        self.look();
         // What happened is over, however long it took to say so: rates and ages are of then.
         let view = self.collector.view(until);
         self.show(view.clone());
@@ -175,11 +179,15 @@ impl Work {
         }
     }
 
-    /// Once a second: libraries that came later.
+    /// Once a second, and at the end: libraries that came later, and what became of them.
     fn look(&mut self) {
         if self.session.probe_new_libraries() {
             self.collector.set_probes(self.session.probes.clone());
         }
+        for note in self.session.notes.iter().skip(self.notes) {
+            self.collector.note_of_tracer(now(), note);
+        }
+        self.notes = self.notes.max(self.session.notes.len());
     }
 
     fn show(&self, view: View) {

@@ -67,7 +67,7 @@ pub fn run(options: &RunArgs) -> anyhow::Result<ExitCode> {
 enum Watched {
     NotStarted(ExitCode),
     /// The program ended; what was seen of it.
-    Ended(ExitStatus, Option<Finished>),
+    Ended(ExitStatus, Option<Box<Finished>>),
 }
 
 /// The library comes with the CUDA driver, from the first allocation on.
@@ -89,7 +89,8 @@ fn injected(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
     let collector = target::collector(config, &session);
     let engine = Engine::start(session, collector, None)?;
     let status = wait(&mut child, stop)?;
-    Ok(Watched::Ended(status, Some(engine.finish()?)))
+    let finished = Box::new(engine.finish()?);
+    Ok(Watched::Ended(status, Some(finished)))
 }
 
 /// Probes of the kernel, as soon as there is something to probe.
@@ -119,7 +120,8 @@ fn probed(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
     let collector = target::collector(config, &session);
     let engine = Engine::start(session, collector, None)?;
     let status = wait(&mut child, stop)?;
-    Ok(Watched::Ended(status, Some(engine.finish()?)))
+    let finished = Box::new(engine.finish()?);
+    Ok(Watched::Ended(status, Some(finished)))
 }
 
 fn start(

@@ -94,6 +94,16 @@ impl Collector {
         self.processes[index].info = Arc::new(info);
     }
 
+    /// Puts something that the tracer has to say into the log.
+    pub fn note_of_tracer(&mut self, time: Time, text: &str) {
+        let process = self
+            .processes
+            .first()
+            .map_or(Pid(0), |process| process.info.pid);
+        self.log
+            .add(time, process, None, LogLevel::Warning, text.to_owned());
+    }
+
     /// Tells what became of the probes.
     pub fn set_probes(&mut self, probes: Vec<ProbeView>) {
         self.probes = probes;

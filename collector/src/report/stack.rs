@@ -137,7 +137,8 @@ mod tests {
             kind: FrameKind::Native,
             ..(*python[0]).clone()
         };
-        let mut stack = vec![Arc::new(native); 20];
+        let native = Arc::new(native);
+        let mut stack: Vec<_> = std::iter::repeat_n(native, 20).collect();
         stack.extend(python.iter().cloned());
         site.stack = stack.into();
         site.user_frame = site.user_frame.map(|index| index + 20);

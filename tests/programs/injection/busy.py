@@ -65,6 +65,8 @@ def listen():
 
 
 threading.Thread(target=listen, daemon=True).start()
+while 0 in made and not errors:
+    time.sleep(0.01)
 print("ready", os.getpid(), flush=True)
 last, last_time = 0, time.monotonic()
 while not stop.is_set():

@@ -78,7 +78,8 @@ pub(crate) fn check(pid: u32) -> Result<()> {
         return Err(Error::Ourselves { pid });
     }
     let status = Status::read(pid, pid).ok_or(vramscope_python::ReadError::Gone { pid })?;
-    if status.tracer != 0 {
+    // A thread of ours that has just ended is the tracer until the kernel has noticed.
+    if status.tracer != 0 && !is_ours(status.tracer) {
         return Err(traced(pid, status.tracer));
     }
     match status.state {
@@ -91,6 +92,10 @@ pub(crate) fn check(pid: u32) -> Result<()> {
         }),
         _ => Ok(()),
     }
+}
+
+fn is_ours(thread: u32) -> bool {
+    fs::exists(format!("/proc/self/task/{thread}")).unwrap_or(false)
 }
 
 pub(crate) fn traced(pid: u32, tracer: u32) -> Error {
