@@ -1,13 +1,14 @@
 //! The library in the process: it comes and goes, and the program does not notice.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+use vramscope_tracer::{Options, Session};
 
 /// What the library's file is called.
 const LIBRARY: &str = "libvramscope_injection.so";
@@ -99,6 +100,48 @@ fn many_sessions_leave_a_busy_program_as_it_was() {
         );
         all_is_well(&mut program);
     }
+}
+
+/// As many as are wanted in little time: in and out, whatever the program does at that moment.
+#[test]
+fn in_and_out_many_times() {
+    if let Some(reason) = missing(&tool()) {
+        return skip("in_and_out_many_times", &reason);
+    }
+    let library = Path::new(env!("CARGO_BIN_EXE_vramscope")).with_file_name(LIBRARY);
+    // SAFETY: set before any thread of this test reads it; the other tests start programs of their
+    // own, which find the same library by themselves.
+    unsafe { std::env::set_var("VRAMSCOPE_INJECTION", library) };
+    let options = Options {
+        watch_devices: false,
+        ring_bytes: 1 << 20,
+        ..Options::default()
+    };
+    let mut program = Program::start(&Setup::new(TORCHES[0]), &script("busy"), &[]);
+    let pid = program.expect("ready ").parse().unwrap();
+    let before = step_time(&mut program);
+    let times = repetitions(30);
+    let mut events = 0;
+    for time in 0..times {
+        let mut session = Session::inject(pid, &options).unwrap_or_else(|e| panic!("{time}: {e}"));
+        let records = session.records().clone();
+        events += records.recv().map_or(0, |batch| batch.len());
+        let rest =
+            std::thread::spawn(move || records.iter().map(|batch| batch.len()).sum::<usize>());
+        session.detach();
+        drop(session);
+        events += rest.join().unwrap();
+        assert!(!maps(pid).contains(LIBRARY), "{time}");
+        assert!(program.alive(), "{time}");
+    }
+    program.expect_anew("step ");
+    let after = step_time(&mut program);
+    println!(
+        "{times} times in and out, {events} events: a step {before:.0} us before, {after:.0} us \
+         after, ratio {:.2}",
+        after / before
+    );
+    all_is_well(&mut program);
 }
 
 #[test]
