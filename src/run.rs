@@ -46,7 +46,7 @@ pub fn run(options: &RunArgs) -> anyhow::Result<ExitCode> {
     let inject = match options.backend {
         RunBackend::Ebpf => false,
         RunBackend::Inject => true,
-        RunBackend::Auto => library::find().is_ok() || !nix::unistd::geteuid().is_root(),
+        RunBackend::Auto => library::find(None).is_ok() || !nix::unistd::geteuid().is_root(),
     };
     let watched = if inject {
         injected(options, &stop)?

@@ -65,6 +65,7 @@ pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
     Ok(Options {
         ring_bytes: u32::try_from(watch.buffer)?,
         watch_devices: watch.capacity.is_none(),
+        library: None,
         native: watch.native != Native::Never,
         step_on: match &watch.step_on {
             Some(StepOn::Native(place)) => Some(place.clone()),

@@ -7,7 +7,9 @@ use std::{
 };
 
 use vramscope_events::{Event, Frame, FrameId, FrameKind, Layer, StackId, StepMarkKind};
-use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+use vramscope_test_support::{
+    Program, Setup, TORCHES, Tool, injection_library, missing, root, skip,
+};
 use vramscope_tracer::{Options, Session};
 
 /// An event as both tracers tell it: what, address, size or totals, and who asked.
@@ -202,6 +204,7 @@ fn compare(test: &str, torch: &str, script: &str) {
     program.expect("ready");
     let options = Options {
         watch_devices: false,
+        library: Some(injection_library()),
         ..Options::default()
     };
     // The other order does not matter: nothing is allocated before `go`.

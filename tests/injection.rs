@@ -1,13 +1,15 @@
 //! The library in the process: it comes and goes, and the program does not notice.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
 };
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+use vramscope_test_support::{
+    Program, Setup, TORCHES, Tool, injection_library, missing, root, skip,
+};
 use vramscope_tracer::{Options, Session};
 
 /// What the library's file is called.
@@ -108,13 +110,10 @@ fn in_and_out_many_times() {
     if let Some(reason) = missing(&tool()) {
         return skip("in_and_out_many_times", &reason);
     }
-    let library = Path::new(env!("CARGO_BIN_EXE_vramscope")).with_file_name(LIBRARY);
-    // SAFETY: set before any thread of this test reads it; the other tests start programs of their
-    // own, which find the same library by themselves.
-    unsafe { std::env::set_var("VRAMSCOPE_INJECTION", library) };
     let options = Options {
         watch_devices: false,
         ring_bytes: 1 << 20,
+        library: Some(injection_library()),
         ..Options::default()
     };
     let mut program = Program::start(&Setup::new(TORCHES[0]), &script("busy"), &[]);

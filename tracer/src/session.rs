@@ -2,6 +2,7 @@
 
 use std::{
     num::NonZeroU32,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -35,6 +36,8 @@ pub struct Options {
     pub ring_bytes: u32,
     /// Whether to ask NVML for the devices' memory.
     pub watch_devices: bool,
+    /// The library for injection, where it is not in its usual place.
+    pub library: Option<PathBuf>,
     /// Whether machine-code frames are wanted, where the backend can give them.
     pub native: bool,
     /// What marks a step, where it is a place in machine code.
@@ -46,6 +49,7 @@ impl Default for Options {
         Options {
             ring_bytes: DEFAULT_RING_BYTES,
             watch_devices: true,
+            library: None,
             native: true,
             step_on: None,
         }
@@ -95,6 +99,8 @@ pub(crate) enum Hold {
 /// Libraries at work, and how they got there.
 pub(crate) struct Injection {
     pub injected: Injected,
+    /// The library that programs are to load by themselves.
+    pub library: Option<PathBuf>,
     /// The process that we loaded the library into, and are to unload it from.
     pub loaded_into: Option<crate::inject::Loaded>,
     /// The state of the board that was looked at last.

@@ -7,9 +7,11 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
     sync::Arc,
+    thread::JoinHandle,
 };
 
-use vramscope_events::{Event, Frame, FrameId, StackId};
+use vramscope_events::{Event, Frame, FrameId, FrameKind, StackId};
+use vramscope_test_support::injection_library;
 use vramscope_tracer::{Options, Session, kernel};
 
 const EVENTS: usize = 20_000;
@@ -53,15 +55,28 @@ fn why_not() -> Option<String> {
 }
 
 fn build_library(directory: &Path) -> PathBuf {
-    let library = directory.join("libc10.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_stacks/libc10.c");
-    let status = Command::new("cc")
-        .args(["-O1", "-g", "-shared", "-fPIC", "-pthread", "-o"])
-        .args([&library, &source])
-        .status()
-        .expect("a C compiler");
-    assert!(status.success());
-    library
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_stacks");
+    let build = |name: &str, source: &str, against: &[&Path]| {
+        let library = directory.join(name);
+        let status = Command::new("cc")
+            .args([
+                "-O1",
+                "-g",
+                "-shared",
+                "-fPIC",
+                "-pthread",
+                "-Wl,-rpath,$ORIGIN",
+                "-o",
+            ])
+            .args([&library, &sources.join(source)])
+            .args(against)
+            .status()
+            .expect("a C compiler");
+        assert!(status.success());
+        library
+    };
+    let called = build("libc10.so", "libc10.c", &[]);
+    build("libcaller.so", "caller.c", &[&called])
 }
 
 /// Interpreters of a version: what pyenv has, and what the system has.
@@ -97,31 +112,48 @@ fn compare(interpreter: &Path, library: &Path, directory: &Path) {
     let mut input = child.stdin.take().unwrap();
     assert_eq!(output.next().unwrap().unwrap(), "ready");
 
-    let mut session = Session::attach(child.id(), &Options::default()).unwrap();
-    for note in &session.notes {
+    // Both tracers at once: a run for each would take twice the time.
+    let options = Options {
+        watch_devices: false,
+        library: Some(injection_library()),
+        ..Options::default()
+    };
+    let mut injected = Session::inject(child.id(), &options).unwrap();
+    let mut probed = Session::attach(child.id(), &options).unwrap();
+    for note in injected.notes.iter().chain(&probed.notes) {
         println!("note: {note}");
     }
     writeln!(input, "go").unwrap();
-    let records = session.records().clone();
-    let collector = std::thread::spawn(move || {
-        let mut seen = Seen::default();
-        for batch in records {
-            for record in batch {
-                seen.take(record.event);
-            }
-        }
-        seen
-    });
+    let listeners = [listen(&injected), listen(&probed)];
     let done = output.next().unwrap().unwrap();
-    session.detach();
-    let seen = collector.join().unwrap();
+    injected.detach();
+    probed.detach();
+    let [by_library, by_kernel] = listeners.map(|listener| listener.join().unwrap());
     writeln!(input, "end").unwrap();
     assert!(child.wait().unwrap().success());
 
     let truth: HashMap<u64, Stack> =
         serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();
+    for (tracer, seen) in [("injection", by_library), ("ebpf", by_kernel)] {
+        let heading = format!("{} by {tracer}: {done}", interpreter.display());
+        judge(&heading, &seen, &truth);
+    }
+}
+
+fn listen(session: &Session) -> JoinHandle<Seen> {
+    let records = session.records().clone();
+    std::thread::spawn(move || {
+        let mut seen = Seen::default();
+        for record in records.into_iter().flatten() {
+            seen.take(record.event);
+        }
+        seen
+    })
+}
+
+fn judge(heading: &str, seen: &Seen, truth: &HashMap<u64, Stack>) {
     let mut wrong = 0;
-    for (number, expected) in &truth {
+    for (number, expected) in truth {
         let got = seen.stacks.get(number);
         if got != Some(expected) {
             wrong += 1;
@@ -131,8 +163,7 @@ fn compare(interpreter: &Path, library: &Path, directory: &Path) {
         }
     }
     println!(
-        "{}: {done}, {} events seen, {wrong} wrong, {} lost, {} different stacks",
-        interpreter.display(),
+        "{heading}, {} events seen, {wrong} wrong, {} lost, {} different stacks",
         seen.stacks.len(),
         seen.lost,
         seen.definitions.len(),
@@ -163,7 +194,7 @@ impl Seen {
                 let stack = self
                     .definitions
                     .get(&alloc.stack)
-                    .map(|frames| frames.iter().map(|id| self.frame(*id)).collect())
+                    .map(|frames| frames.iter().filter_map(|id| self.frame(*id)).collect())
                     .unwrap_or_default();
                 self.stacks.insert(alloc.address.0, stack);
             }
@@ -172,12 +203,15 @@ impl Seen {
         }
     }
 
-    fn frame(&self, id: FrameId) -> (String, u32, String) {
-        let frame = &self.frames[&id];
-        (
-            frame.file.to_string(),
-            frame.line,
-            frame.function.to_string(),
-        )
+    /// A frame of Python's; machine code may have no name yet.
+    fn frame(&self, id: FrameId) -> Option<(String, u32, String)> {
+        let frame = self.frames.get(&id)?;
+        (frame.kind == FrameKind::Python).then(|| {
+            (
+                frame.file.to_string(),
+                frame.line,
+                frame.function.to_string(),
+            )
+        })
     }
 }

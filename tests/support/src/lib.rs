@@ -30,6 +30,13 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).expect("tests/support").to_owned()
 }
 
+/// The library for injection, as it was built for the running test.
+pub fn injection_library() -> PathBuf {
+    let test = std::env::current_exe().expect("a running test has a file");
+    let built = test.parent().expect("in a folder");
+    built.join("libvramscope_injection.so")
+}
+
 /// What an attach to a simulated PyTorch would lack here: rights, kernel, or the set-up.
 pub fn missing(tool: &Tool) -> Option<String> {
     let doctor = tool.run(&["doctor"]);

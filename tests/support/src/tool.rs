@@ -12,6 +12,8 @@ use nix::{
 };
 use serde_json::Value;
 
+use crate::injection_library;
+
 /// The binary under test.
 #[derive(Clone, Debug)]
 pub struct Tool {
@@ -54,7 +56,9 @@ impl Tool {
 
     /// A command of it, for tests that need more than this.
     pub fn command(&self) -> Command {
-        Command::new(&self.binary)
+        let mut command = Command::new(&self.binary);
+        command.env("VRAMSCOPE_INJECTION", injection_library());
+        command
     }
 
     /// Runs it to its end.

@@ -142,7 +142,7 @@ impl Pointers {
             Hook::Execute => c"libtorch_cpu.so",
             _ => return symbol_anywhere(name),
         };
-        symbol_of(library, name)
+        symbol_of(library, name).or_else(|| symbol_anywhere(name))
     }
 
     /// CPython calls `code_dealloc` through its type object, which lies in writable memory.

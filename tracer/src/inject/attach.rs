@@ -41,7 +41,7 @@ impl Session {
     pub fn inject(pid: u32, options: &Options) -> Result<Session, AttachError> {
         let prospect = inspect(pid)?;
         prospect.check()?;
-        let library = library::find().map_err(AttachError::NoLibrary)?;
+        let library = library::find(options.library.as_deref()).map_err(AttachError::NoLibrary)?;
         let tracee = Tracee::open(pid)?;
         let root = prospect.info.root.as_deref();
         let (directory, seen_as) = meeting_place(root);

@@ -7,13 +7,16 @@ pub const NAME: &str = "libvramscope_injection.so";
 /// Names it, where it is elsewhere.
 pub const VARIABLE: &str = "VRAMSCOPE_INJECTION";
 
-/// Finds it: where the variable says, beside the executable, or in `../lib/vramscope`.
+/// Finds it: `given`, where the variable says, beside the executable, or in `../lib/vramscope`.
 ///
 /// # Errors
 /// The places where it is not.
-pub fn find() -> Result<PathBuf, Vec<PathBuf>> {
-    let places = match std::env::var_os(VARIABLE) {
-        Some(path) => vec![PathBuf::from(path)],
+pub fn find(given: Option<&Path>) -> Result<PathBuf, Vec<PathBuf>> {
+    let named = given
+        .map(Path::to_owned)
+        .or_else(|| std::env::var_os(VARIABLE).map(PathBuf::from));
+    let places = match named {
+        Some(path) => vec![path],
         None => std::env::current_exe()
             .ok()
             .as_deref()

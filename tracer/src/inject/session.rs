@@ -23,7 +23,7 @@ impl Session {
     /// # Errors
     /// [`AttachError::NoLibrary`], [`AttachError::StepOn`], [`AttachError::Injection`].
     pub fn listen(options: &Options) -> Result<Session, AttachError> {
-        library::find().map_err(AttachError::NoLibrary)?;
+        let library = library::find(options.library.as_deref()).map_err(AttachError::NoLibrary)?;
         let directory = runtime_directory();
         let listener = Listener::new(&directory, None).map_err(|error| AttachError::Injection {
             what: format!("listening in {}", directory.display()),
@@ -31,19 +31,25 @@ impl Session {
             instead: "let XDG_RUNTIME_DIR name a folder that you can write to".into(),
         })?;
         let wishes = wishes(options)?;
-        Session::injected(listener, wishes)
+        let mut session = Session::injected(listener, wishes)?;
+        if let Hold::Library(injection) = &mut session.hold {
+            injection.library = Some(library);
+        }
+        Ok(session)
     }
 
     /// What a program's environment needs for the library to find us. Empty unless the session was
     /// made by [`Session::listen`].
     pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
-        match (&self.hold, library::find()) {
-            (Hold::Library(injection), Ok(library)) => vec![
-                ("CUDA_INJECTION64_PATH", library),
+        let Hold::Library(injection) = &self.hold else {
+            return Vec::new();
+        };
+        injection.library.as_ref().map_or_else(Vec::new, |library| {
+            vec![
+                ("CUDA_INJECTION64_PATH", library.clone()),
                 ("VRAMSCOPE_SOCKET", injection.injected.path().to_owned()),
-            ],
-            _ => Vec::new(),
-        }
+            ]
+        })
     }
 
     /// Waits for a process that has its hooks in place; why one has not, in words.
@@ -78,6 +84,7 @@ impl Session {
             troubles: Vec::new(),
             hold: Hold::Library(Injection {
                 injected,
+                library: None,
                 loaded_into: None,
                 seen: 0,
             }),

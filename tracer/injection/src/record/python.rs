@@ -115,7 +115,10 @@ pub fn walk<'a>(live: &Live, walk: &'a mut MaybeUninit<Walk>) -> Option<&'a mut 
     let walk = unsafe {
         (*walk).count = 0;
         (*walk).truncated = false;
-        (*walk).hash = live.epoch.load(core::sync::atomic::Ordering::Relaxed);
+        // Multiplied before the first address comes in: close epochs and close addresses would
+        // otherwise cancel each other out.
+        let epoch = live.epoch.load(core::sync::atomic::Ordering::Relaxed);
+        (*walk).hash = mix(0, epoch);
         &mut *walk
     };
     // SAFETY: the thread state is the calling thread's own; it and the frames below it stay while
