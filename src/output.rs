@@ -42,19 +42,31 @@ pub fn file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
         return Ok(stdout(bytes)?);
     }
     check_free(path, force)?;
-    let unfinished = unfinished(path);
-    let written = write_whole(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        // The error that counts is the one that is reported.
-        let _ = fs::remove_file(&unfinished);
-    }
-    written.with_context(|| {
+    write(path, bytes).with_context(|| {
         format!(
             "{} could not be written ({} bytes)",
             path.display(),
             bytes.len()
         )
     })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // What is there and no file (a device, a pipe) is written to, never replaced; a link stays one.
+    let place = match fs::metadata(path) {
+        Ok(there) if !there.is_file() => {
+            return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+        }
+        Ok(_) => fs::canonicalize(path)?,
+        Err(_) => path.to_owned(),
+    };
+    let unfinished = unfinished(&place);
+    let written = write_whole(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &place));
+    if written.is_err() {
+        // The error that counts is the one that is reported.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
 }
 
 fn unfinished(path: &Path) -> PathBuf {
@@ -67,4 +79,48 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Read as _, os::unix::fs::FileTypeExt as _, thread};
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_written_to_and_a_link_stays_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let reader = {
+            let pipe = pipe.clone();
+            thread::spawn(move || {
+                let mut text = String::new();
+                fs::File::open(pipe)
+                    .unwrap()
+                    .read_to_string(&mut text)
+                    .unwrap();
+                text
+            })
+        };
+        file(&pipe, b"through", true).unwrap();
+        assert_eq!(reader.join().unwrap(), "through");
+        assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
+
+        let (target, link) = (
+            directory.path().join("target"),
+            directory.path().join("link"),
+        );
+        file(&target, b"old", false).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        assert!(file(&link, b"new", false).is_err(), "it is there");
+        file(&link, b"new", true).unwrap();
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(
+            fs::read_dir(directory.path()).unwrap().count(),
+            3,
+            "nothing is left over"
+        );
+    }
 }
