@@ -13,8 +13,13 @@ use wire::{
     vs_driver_function_VS_ALLOC_MANAGED as ALLOC_MANAGED,
     vs_driver_function_VS_ALLOC_PITCH as ALLOC_PITCH,
     vs_driver_function_VS_ALLOC_POOL as ALLOC_POOL, vs_driver_function_VS_FREE_ASYNC as FREE_ASYNC,
+    vs_driver_function_VS_GRAPH_ALLOC_NODE as GRAPH_ALLOC_NODE,
+    vs_driver_function_VS_GRAPH_FREE_NODE as GRAPH_FREE_NODE,
     vs_driver_function_VS_HOST_ALLOC as HOST_ALLOC, vs_driver_function_VS_HOST_FREE as HOST_FREE,
     vs_driver_function_VS_MEM_ALLOC as MEM_ALLOC, vs_driver_function_VS_MEM_FREE as MEM_FREE,
+    vs_driver_function_VS_MULTICAST_BIND as MULTICAST_BIND,
+    vs_driver_function_VS_MULTICAST_CREATE as MULTICAST_CREATE,
+    vs_driver_function_VS_MULTICAST_UNBIND as MULTICAST_UNBIND,
     vs_driver_function_VS_POOL_CREATE as POOL_CREATE,
     vs_driver_function_VS_POOL_DESTROY as POOL_DESTROY,
     vs_driver_function_VS_POOL_TRIM as POOL_TRIM, vs_driver_function_VS_VMM_CREATE as VMM_CREATE,
@@ -32,6 +37,8 @@ fn every_operation() {
     runtime(&cuda);
     driver(&cuda);
     virtual_memory(&cuda);
+    graphs(&cuda);
+    multicast(&cuda);
     nothing(&cuda);
     assert_eq!(subscription.untracked(), 0);
 }
@@ -164,6 +171,51 @@ fn virtual_memory(cuda: &Cuda) {
             call(VMM_UNMAP, addresses, PAGE, 0, -1),
             free(VMM_RELEASE, handle),
             call(ADDRESS_FREE, addresses, 2 * PAGE, 0, -1),
+        ]
+    );
+}
+
+fn graphs(cuda: &Cuda) {
+    for (library, prefix) in [(&cuda.runtime, "cudaGraph"), (&cuda.driver, "cuGraph")] {
+        let graph = cuda.runtime("cudaGraphCreate", &[0]);
+        let name = format!("{prefix}AddMemAllocNode");
+        let block = cuda.alloc_node(library, &name, graph, 0, 5000);
+        let mut node = 0_usize;
+        let words = [(&raw mut node) as usize, graph, 0, 0, block];
+        let name = format!("{prefix}AddMemFreeNode");
+        if prefix == "cuGraph" {
+            cuda.driver_free(&name, &words);
+        } else {
+            cuda.free(&name, &words);
+        }
+        cuda.free("cudaGraphDestroy", &[graph]);
+        assert_eq!(
+            told(),
+            [
+                call(GRAPH_ALLOC_NODE, block, 5000, graph, 0),
+                call(GRAPH_FREE_NODE, block, 0, graph, -1),
+            ]
+        );
+    }
+}
+
+fn multicast(cuda: &Cuda) {
+    const PAGE: usize = 2 << 20;
+    let object = cuda.multicast(PAGE);
+    let memory = cuda.physical(PAGE, 1);
+    cuda.driver_free("cuMulticastBindMem", &[object, 0, memory, 0, PAGE, 0]);
+    cuda.driver_free("cuMulticastUnbind", &[object, 1, 0, PAGE]);
+    cuda.driver_free("cuMemRelease", &[memory]);
+    cuda.driver_free("cuMemRelease", &[object]);
+    assert_eq!(
+        told(),
+        [
+            call(MULTICAST_CREATE, object, PAGE, 0, -1),
+            call(VMM_CREATE, memory, PAGE, 0, 1),
+            call(MULTICAST_BIND, object, PAGE, memory, -1),
+            call(MULTICAST_UNBIND, object, PAGE, 0, 1),
+            free(VMM_RELEASE, memory),
+            free(VMM_RELEASE, object),
         ]
     );
 }
