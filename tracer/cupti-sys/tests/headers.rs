@@ -12,6 +12,7 @@ mod wanted;
 
 use std::env;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -153,7 +154,9 @@ fn headers_or_skip(test: &str, release: &Release) -> Option<Vec<PathBuf>> {
         Ok(folders) => Some(folders),
         Err(reason) => {
             let reason = reason.lines().next_back().unwrap_or_default().to_owned();
-            println!(
+            // Past the test runner's capture, so that the test command can count it.
+            let _ = writeln!(
+                std::io::stderr(),
                 "SKIP: {test}: no headers of CUPTI {}: {reason}",
                 release.name
             );

@@ -52,6 +52,27 @@ pub struct MemPoolProps {
     pub reserved: [u8; 56],
 }
 
+/// `CUDA_MEM_ALLOC_NODE_PARAMS`, and `cudaMemAllocNodeParams`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MemAllocNodeParams {
+    pub pool: MemPoolProps,
+    pub access: *const MemAccessDesc,
+    pub access_count: usize,
+    pub size: usize,
+    pub address: DevicePtr,
+}
+
+/// `CUmulticastObjectProp`
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct MulticastObjectProp {
+    pub devices: c_uint,
+    pub size: usize,
+    pub handle_types: u64,
+    pub flags: u64,
+}
+
 /// `CUDA_MEMCPY2D`
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
@@ -109,6 +130,9 @@ const _: () = {
     assert!(size_of::<MemAccessDesc>() == 12);
     assert!(size_of::<MemPoolProps>() == 88);
     assert!(offset_of!(MemPoolProps, location) == 8);
+    assert!(size_of::<MemAllocNodeParams>() == 120);
+    assert!(offset_of!(MemAllocNodeParams, address) == 112);
+    assert!(size_of::<MulticastObjectProp>() == 32);
     assert!(size_of::<Memcpy2D>() == 128);
     assert!(offset_of!(Memcpy2D, src_host) == 24);
     assert!(offset_of!(Memcpy2D, src_pitch) == 48);

@@ -19,6 +19,7 @@ use crate::graph::{Graph, GraphExec, UserObject};
 use crate::known::Known;
 use crate::ledger::Ledger;
 use crate::module::{Function, Link, Module};
+use crate::peer::Multicast;
 use crate::pool::Pool;
 use crate::registry::{Kind, Registry};
 use crate::stream::{Stream, Streams};
@@ -60,6 +61,7 @@ pub struct Driver {
     pub graph_execs: Registry<GraphExec>,
     pub user_objects: Registry<UserObject>,
     pub physical: Registry<Physical>,
+    pub multicasts: Registry<Multicast>,
     pub pools: Registry<Pool>,
     pub modules: Registry<Module>,
     pub functions: Registry<Function>,
@@ -125,6 +127,7 @@ impl Driver {
             graph_execs: Registry::new(Kind::GraphExec),
             user_objects: Registry::new(Kind::UserObject),
             physical: Registry::new(Kind::Physical),
+            multicasts: Registry::new(Kind::Multicast),
             pools: Registry::new(Kind::Pool),
             modules: Registry::new(Kind::Module),
             functions: Registry::new(Kind::Function),

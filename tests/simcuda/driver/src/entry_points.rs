@@ -44,6 +44,7 @@ const TABLES: &[&[Entry]] = &[
     crate::error::ENTRIES,
     crate::event::ENTRIES,
     crate::graph::ENTRIES,
+    crate::graph_memory::ENTRIES,
     crate::host::ENTRIES,
     crate::launch::ENTRIES,
     crate::memory::ENTRIES,

@@ -13,6 +13,7 @@ use simcuda_common::ffi::{In, Out};
 use simcuda_common::log;
 
 use crate::driver::{Counters, Driver, driver};
+use crate::graph_memory::GraphMemory;
 use crate::stream::Stream;
 use crate::types::{CaptureId, EdgeData, Handle};
 
@@ -26,6 +27,8 @@ pub enum NodeKind {
         function: unsafe extern "C" fn(*mut c_void),
         user: usize,
     },
+    MemAlloc,
+    MemFree,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +44,28 @@ struct Node {
 pub struct Graph {
     nodes: Mutex<Vec<Node>>,
     user_objects: Mutex<Vec<Arc<UserObject>>>,
+    memory: Mutex<Vec<Arc<GraphMemory>>>,
+}
+
+impl Graph {
+    /// Adds a node that no capture made; its dependencies are not looked at.
+    pub fn add(&self, kind: NodeKind) -> Handle {
+        let handle = new_node_handle();
+        self.nodes.lock().expect("no panics").push(Node {
+            handle,
+            kind,
+            dependency: 0,
+        });
+        handle
+    }
+
+    /// Keeps the addresses of a node as long as the graph and what is made of it.
+    pub fn keep(&self, memory: GraphMemory) {
+        self.memory
+            .lock()
+            .expect("no panics")
+            .push(Arc::new(memory));
+    }
 }
 
 /// A graph made ready to launch: a copy of it.
@@ -48,6 +73,7 @@ pub struct Graph {
 pub struct GraphExec {
     nodes: Vec<Node>,
     _user_objects: Vec<Arc<UserObject>>,
+    _memory: Vec<Arc<GraphMemory>>,
 }
 
 /// Something of the program's that lives as long as the graphs that need it.
@@ -194,6 +220,7 @@ fn instantiate(exec: Out<Handle>, graph: Handle) -> Outcome {
     exec.set(driver.graph_execs.insert(GraphExec {
         nodes: graph.nodes.lock().expect("no panics").clone(),
         _user_objects: graph.user_objects.lock().expect("no panics").clone(),
+        _memory: graph.memory.lock().expect("no panics").clone(),
     }))
 }
 
@@ -346,6 +373,8 @@ crate::driver_api! {
             NodeKind::Memcpy => 1,
             NodeKind::Memset => 2,
             NodeKind::Host { .. } => 3,
+            NodeKind::MemAlloc => 10,
+            NodeKind::MemFree => 11,
         })
     }
 

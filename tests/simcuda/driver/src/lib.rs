@@ -14,6 +14,7 @@ mod entry_points;
 mod error;
 mod event;
 mod graph;
+mod graph_memory;
 mod host;
 mod known;
 mod launch;

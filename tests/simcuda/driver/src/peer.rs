@@ -1,11 +1,17 @@
-//! What reaches beyond the process or the device and is not simulated: IPC and multicast.
+//! What reaches beyond the process or the device: IPC, which is not simulated, and multicast objects.
 
 use std::ffi::{c_uint, c_ulonglong, c_void};
 
-use simcuda_common::code::NOT_SUPPORTED;
-use simcuda_common::ffi::Out;
+use simcuda_common::code::{INVALID_VALUE, NOT_SUPPORTED};
+use simcuda_common::ffi::{In, Out};
+use simcuda_common::types::MulticastObjectProp;
 
+use crate::driver::driver;
 use crate::types::{Device, DevicePtr, Handle};
+
+/// An object that would write to several devices at once.
+#[derive(Debug)]
+pub struct Multicast;
 
 /// `CUipcMemHandle` and `CUipcEventHandle`, passed by value.
 #[repr(C)]
@@ -37,29 +43,44 @@ crate::driver_api! {
         Err(NOT_SUPPORTED)
     }
 
-    fn cuMulticastCreate(_handle: Out<Handle>, _properties: *const c_void) {
-        Err(NOT_SUPPORTED)
+    // Objects, devices and bindings are kept apart from memory: nothing can be mapped by them.
+    fn cuMulticastCreate(handle: Out<Handle>, properties: In<MulticastObjectProp>) {
+        let driver = driver()?;
+        if properties.get()?.size == 0 {
+            return Err(INVALID_VALUE);
+        }
+        handle.set(driver.multicasts.insert(Multicast))
     }
 
-    fn cuMulticastAddDevice(_handle: Handle, _device: Device) {
-        Err(NOT_SUPPORTED)
+    fn cuMulticastAddDevice(handle: Handle, device: Device) {
+        let driver = driver()?;
+        driver.device(device)?;
+        driver.multicasts.get(handle).map(|_| ())
     }
 
     fn cuMulticastBindMem(
-        _handle: Handle, _offset: usize, _memory: Handle, _memory_offset: usize, _size: usize,
+        handle: Handle, _offset: usize, memory: Handle, _memory_offset: usize, _size: usize,
         _flags: c_ulonglong,
     ) {
-        Err(NOT_SUPPORTED)
+        let driver = driver()?;
+        driver.physical.get(memory)?;
+        driver.multicasts.get(handle).map(|_| ())
     }
 
     fn cuMulticastBindAddr(
-        _handle: Handle, _offset: usize, _address: DevicePtr, _size: usize, _flags: c_ulonglong,
+        handle: Handle, _offset: usize, address: DevicePtr, _size: usize, _flags: c_ulonglong,
     ) {
-        Err(NOT_SUPPORTED)
+        let driver = driver()?;
+        if !driver.is_device_address(address) {
+            return Err(INVALID_VALUE);
+        }
+        driver.multicasts.get(handle).map(|_| ())
     }
 
-    fn cuMulticastUnbind(_handle: Handle, _device: Device, _offset: usize, _size: usize) {
-        Err(NOT_SUPPORTED)
+    fn cuMulticastUnbind(handle: Handle, device: Device, _offset: usize, _size: usize) {
+        let driver = driver()?;
+        driver.device(device)?;
+        driver.multicasts.get(handle).map(|_| ())
     }
 
     fn cuMulticastGetGranularity(

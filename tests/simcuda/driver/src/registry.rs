@@ -26,6 +26,7 @@ pub enum Kind {
     Function,
     Link,
     UserObject,
+    Multicast,
 }
 
 /// The live objects of one kind.

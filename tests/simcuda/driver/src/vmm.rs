@@ -231,6 +231,9 @@ fn set_access(
 }
 
 fn release(driver: &Driver, handle: Handle) -> Outcome {
+    if driver.multicasts.remove(handle).is_ok() {
+        return Ok(());
+    }
     let physical = driver.physical.get(handle).map_err(|_| INVALID_VALUE)?;
     let mut retained = physical.retained.lock().expect("no panics");
     *retained = retained.checked_sub(1).ok_or(INVALID_VALUE)?;

@@ -8,7 +8,8 @@ use simcuda_common::code::{INSUFFICIENT_DRIVER, NO_DEVICE, NOT_INITIALIZED};
 use simcuda_common::ffi::{In, Out};
 use simcuda_common::hook::Port;
 use simcuda_common::types::{
-    CaptureId, Device, DevicePtr, Handle, LaunchConfig, MemAccessDesc, MemPoolProps, Memcpy2D, Uuid,
+    CaptureId, Device, DevicePtr, Handle, LaunchConfig, MemAccessDesc, MemAllocNodeParams,
+    MemPoolProps, Memcpy2D, Uuid,
 };
 
 /// The CUDA version whose signatures are declared below, whatever version of the runtime
@@ -169,6 +170,14 @@ driver_functions! {
     fn cuThreadExchangeStreamCaptureMode(mode: Out<c_int>);
     fn cuGraphCreate(graph: Out<Handle>, flags: c_uint);
     fn cuGraphDestroy(graph: Handle);
+    fn cuGraphAddMemAllocNode(
+        node: Out<Handle>, graph: Handle, dependencies: *const Handle, count: usize,
+        params: Out<MemAllocNodeParams>,
+    );
+    fn cuGraphAddMemFreeNode(
+        node: Out<Handle>, graph: Handle, dependencies: *const Handle, count: usize,
+        address: DevicePtr,
+    );
     fn cuGraphInstantiateWithFlags(exec: Out<Handle>, graph: Handle, flags: c_ulonglong);
     fn cuGraphExecDestroy(exec: Handle);
     fn cuGraphUpload(exec: Handle, stream: Handle);

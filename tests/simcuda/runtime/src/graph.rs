@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 
 use simcuda_common::code::NOT_SUPPORTED;
 use simcuda_common::ffi::Out;
-use simcuda_common::types::Handle;
+use simcuda_common::types::{DevicePtr, Handle, MemAllocNodeParams};
 
 use crate::driver::HostFunction;
 use crate::state::bound;
@@ -16,6 +16,20 @@ crate::runtime_api! {
 
     fn cudaGraphDestroy(graph: Handle) {
         bound()?.cuGraphDestroy(graph)
+    }
+
+    fn cudaGraphAddMemAllocNode(
+        node: Out<Handle>, graph: Handle, dependencies: *const Handle, count: usize,
+        params: Out<MemAllocNodeParams>,
+    ) {
+        bound()?.cuGraphAddMemAllocNode(node, graph, dependencies, count, params)
+    }
+
+    fn cudaGraphAddMemFreeNode(
+        node: Out<Handle>, graph: Handle, dependencies: *const Handle, count: usize,
+        address: DevicePtr,
+    ) {
+        bound()?.cuGraphAddMemFreeNode(node, graph, dependencies, count, address)
     }
 
     fn cudaGraphInstantiate, cudaGraphInstantiateWithFlags(

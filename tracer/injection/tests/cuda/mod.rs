@@ -16,8 +16,8 @@ pub struct Cuda {
     cupti: Option<Library>,
 }
 
-/// A function of up to five words.
-type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize) -> c_int;
+/// A function of up to six words.
+type Function = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize) -> c_int;
 
 fn open(name: &str) -> Library {
     // SAFETY: the simulated libraries have no constructors that matter.
@@ -32,7 +32,7 @@ fn call(library: &Library, name: &str, words: &[usize]) -> c_int {
     let function = function.unwrap_or_else(|error| panic!("{name:?}: {error}"));
     let word = |index: usize| words.get(index).copied().unwrap_or(0);
     // SAFETY: the tests pass what the function takes.
-    unsafe { function(word(0), word(1), word(2), word(3), word(4)) }
+    unsafe { function(word(0), word(1), word(2), word(3), word(4), word(5)) }
 }
 
 fn with_result(library: &Library, name: &str, words: &[usize]) -> usize {
@@ -121,6 +121,37 @@ impl Cuda {
             &self.driver,
             "cuMemCreate",
             &[size, properties.as_ptr() as usize, 0],
+        )
+    }
+
+    /// A node that allocates on a device: its address.
+    pub fn alloc_node(
+        &self,
+        library: &Library,
+        name: &str,
+        graph: usize,
+        device: u32,
+        size: usize,
+    ) -> usize {
+        // CUDA_MEM_ALLOC_NODE_PARAMS: a pool's properties as above, an array of rights, and its
+        // length, bytes, and the address that comes back.
+        let mut parameters = [0_u64; 15];
+        parameters[0] = 1;
+        parameters[1] = 1 | u64::from(device) << 32;
+        parameters[13] = size as u64;
+        let place = parameters.as_mut_ptr() as usize;
+        with_result(library, name, &[graph, 0, 0, place]);
+        // SAFETY: the array is alive, and the call has written to it behind the compiler's back.
+        unsafe { parameters.as_ptr().add(14).read_volatile() as usize }
+    }
+
+    /// An object for two devices.
+    pub fn multicast(&self, size: usize) -> usize {
+        let properties = [2, size, 0, 0];
+        with_result(
+            &self.driver,
+            "cuMulticastCreate",
+            &[properties.as_ptr() as usize],
         )
     }
 

@@ -1,4 +1,5 @@
-//! What the simulated driver does not do: memory of other processes, nodes of graphs, multicast.
+//! On made-up arguments, what the simulated driver does not do: memory of other processes, and some
+//! versions of functions.
 
 use std::ffi::c_void;
 use std::mem::zeroed;
