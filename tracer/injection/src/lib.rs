@@ -28,8 +28,8 @@ mod report;
 mod session;
 mod shared;
 mod socket;
-mod tables;
 mod thread;
+mod zeroed;
 
 use std::{
     ffi::{CStr, c_char, c_int},

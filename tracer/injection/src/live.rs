@@ -5,13 +5,13 @@ use core::{
     sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering},
 };
 
-use vramscope_ring::Writer;
-use vramscope_wire::{vs_counter, vs_counter_VS_COUNTERS, vs_python};
-
-use crate::{
-    native::Unwinder,
+use vramscope_ring::{
+    Writer,
     tables::{CodeTable, StackCache},
 };
+use vramscope_wire::{vs_counter, vs_counter_VS_COUNTERS, vs_python};
+
+use crate::native::Unwinder;
 
 /// The counters in the shared memory, by `enum vs_counter`.
 pub type Counters = [AtomicU64; vs_counter_VS_COUNTERS as usize];

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use vramscope_ring::tables::{CodeTable, StackCache};
 use vramscope_wire::{
     self as wire, vs_hello, vs_hook_report, vs_hooked, vs_left, vs_plain, vs_setup,
 };
@@ -22,9 +23,13 @@ use crate::{
     report,
     shared::Shared,
     socket::Socket,
-    tables::{CodeTable, StackCache},
+    zeroed::zeroed,
 };
 
+/// Code objects that are remembered: 4 MiB, touched as it fills.
+const CODES: usize = 1 << 18;
+/// Stacks that are remembered: 2 MiB, likewise.
+const STACKS: usize = 1 << 18;
 /// How long the end waits for threads in our code before it reports them.
 const LEAVING: Duration = Duration::from_secs(2);
 /// Between two looks at them.
@@ -157,8 +162,8 @@ impl Session {
             interpreter: header.interpreter_start..header.interpreter_end,
             is_finalizing,
             unwinder,
-            codes: CodeTable::new(),
-            stacks: StackCache::new(),
+            codes: CodeTable::new(zeroed(CODES), zeroed(CODES)),
+            stacks: StackCache::new(zeroed(STACKS)),
             epoch: AtomicU64::new(1),
             next_code: AtomicU32::new(1),
             next_stack: AtomicU32::new(1),

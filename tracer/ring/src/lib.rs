@@ -1,4 +1,5 @@
-//! A ring of records in memory that two processes share: many writers, one reader.
+//! A ring of records in memory that two processes share: many writers, one reader; and the tables
+//! in which the writers remember what they have sent.
 //!
 //! The writers are threads of a traced program, so a writer never waits and never allocates: where
 //! there is no room, [`Writer::reserve`] says so and the caller counts a loss. Records leave in the
@@ -19,6 +20,7 @@
 #![deny(unsafe_code)]
 
 mod reader;
+pub mod tables;
 mod writer;
 
 pub use reader::{Damaged, Reader};

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::tables::zeroed;
+use crate::zeroed::zeroed;
 
 /// How the canonical frame address (the stack pointer of the caller after the return) is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
+use vramscope_ring::tables::Code;
 use vramscope_wire::{
     vs_code_whole, vs_counter_VS_COUNT_CODE_FREED, vs_header, vs_instr_kind_VS_INSTR_POINTER,
     vs_kind_VS_CODE_WHOLE, vs_text,
@@ -11,10 +12,7 @@ use super::{
     python::{RawFrame, read},
     write,
 };
-use crate::{
-    live::{self, Live},
-    tables::Code,
-};
+use crate::live::{self, Live};
 
 /// Bytes of a code object's file name, name or line table beyond which it is sent without them.
 const LONGEST: u64 = 1 << 20;

@@ -1,11 +1,10 @@
-//! What was sent already: stacks and code objects, in tables without locks.
+//! What was sent already: stacks and code objects, in tables without locks. Only the writers' side
+//! has them.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use crate::{AtomicU64, Ordering};
 
 /// Ways of a set in the stack cache.
 const WAYS: usize = 4;
-/// Sets of the stack cache: 2 MiB in all, touched as it fills.
-const SETS: usize = 1 << 16;
 /// Bits of a stack's id that an entry holds.
 const ID_BITS: u32 = 24;
 
@@ -14,21 +13,22 @@ const ID_BITS: u32 = 24;
 ///
 /// An entry is one word, 40 bits of the hash and the id, so that it is never half written. Hash
 /// bits that choose the set are not among the 40: two stacks are mistaken for one another when 56
-/// bits agree, with 100,000 distinct stacks once in 10 million runs.
+/// bits agree, with 65,536 sets; with 100,000 distinct stacks that is once in 10 million runs.
 pub struct StackCache {
     entries: Box<[AtomicU64]>,
 }
 
 impl StackCache {
-    /// An empty one.
-    pub fn new() -> StackCache {
-        StackCache {
-            entries: zeroed(SETS * WAYS),
-        }
+    /// An empty one in words that are zero: four times a power of two of them, at most 2^18; of any
+    /// other number it remembers nothing.
+    pub fn new(entries: Box<[AtomicU64]>) -> StackCache {
+        StackCache { entries }
     }
 
+    #[inline]
     fn set(&self, hash: u64) -> &[AtomicU64] {
-        let start = (hash as usize & (SETS - 1)) * WAYS;
+        let sets = self.entries.len() / WAYS;
+        let start = (hash as usize & sets.wrapping_sub(1)) * WAYS;
         self.entries.get(start..start + WAYS).unwrap_or(&[])
     }
 
@@ -73,8 +73,6 @@ const fn low_bits() -> u64 {
     (1 << ID_BITS) - 1
 }
 
-/// Entries of the code table: 4 MiB in all, touched as it fills.
-const CODES: usize = 1 << 18;
 /// Entries looked at before a code object counts as unknown.
 const PROBES: usize = 32;
 /// In place of an address: was used, may be used again.
@@ -97,18 +95,15 @@ pub struct CodeTable {
 }
 
 impl CodeTable {
-    /// An empty one.
-    pub fn new() -> CodeTable {
-        CodeTable {
-            addresses: zeroed(CODES),
-            values: zeroed(CODES),
-        }
+    /// An empty one in words that are zero, as many of the one as of the other: a power of two.
+    pub fn new(addresses: Box<[AtomicU64]>, values: Box<[AtomicU64]>) -> CodeTable {
+        CodeTable { addresses, values }
     }
 
     fn places(&self, address: u64) -> impl Iterator<Item = (&AtomicU64, &AtomicU64)> {
-        let start = (address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 46;
+        let start = (address >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         (0..PROBES).filter_map(move |probe| {
-            let index = (start as usize).wrapping_add(probe) & (CODES - 1);
+            let index = (start as usize).wrapping_add(probe) & self.addresses.len().wrapping_sub(1);
             Some((self.addresses.get(index)?, self.values.get(index)?))
         })
     }
@@ -121,6 +116,9 @@ impl CodeTable {
                 found if found == address => {
                     // 0: another thread is about to write it.
                     let value = value.load(Ordering::Acquire);
+                    if key.load(Ordering::Acquire) != address {
+                        return None;
+                    }
                     return (value != 0).then_some(Code {
                         id: (value >> 32) as u32,
                         first_traceable: value as u32,
@@ -172,21 +170,17 @@ impl CodeTable {
     }
 }
 
-/// Zeroed memory that the system gives only when it is touched.
-pub fn zeroed(count: usize) -> Box<[AtomicU64]> {
-    let words = Box::into_raw(vec![0_u64; count].into_boxed_slice());
-    // SAFETY: AtomicU64 has the size and bit validity of u64, and on x86-64 its alignment; the box
-    // goes over to the new type whole.
-    unsafe { Box::from_raw(words as *mut [AtomicU64]) }
-}
-
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
+    fn zeroed(count: usize) -> Box<[AtomicU64]> {
+        (0..count).map(|_| AtomicU64::new(0)).collect()
+    }
+
     #[test]
     fn stacks_are_found_again_and_the_oldest_way_gives_room() {
-        let cache = StackCache::new();
+        let cache = StackCache::new(zeroed(64 * WAYS));
         assert_eq!(cache.find(7), None);
         cache.insert(7, 0);
         assert_eq!(cache.find(7), Some(0));
@@ -202,14 +196,14 @@ mod tests {
 
     #[test]
     fn an_id_that_does_not_fit_is_not_remembered() {
-        let cache = StackCache::new();
+        let cache = StackCache::new(zeroed(64 * WAYS));
         cache.insert(7, (1 << ID_BITS) - 1);
         assert_eq!(cache.find(7), None);
     }
 
     #[test]
     fn codes_come_and_go() {
-        let table = CodeTable::new();
+        let table = CodeTable::new(zeroed(4096), zeroed(4096));
         let code = |id| Code {
             id,
             first_traceable: 4,
