@@ -10,6 +10,11 @@ void report(uint64_t id)
 	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)id, 512, 512, 1024, 0x200001);
 }
 
+void report_free(uint64_t id)
+{
+	_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE((void *)id, -512, 0, 1024, 0x200001);
+}
+
 static void *bare_thread(void *id)
 {
 	report((uint64_t)id);
