@@ -31,12 +31,12 @@ use crate::{
 /// reads source lines and freezes everything.
 #[derive(Debug)]
 pub struct Collector {
-    config: Config,
-    processes: Vec<Process>,
-    by_pid: FxHashMap<Pid, usize>,
+    pub(crate) config: Config,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) by_pid: FxHashMap<Pid, usize>,
     site_ids: SiteIds,
-    stacks: Stacks,
-    sources: SourceCache,
+    pub(crate) stacks: Stacks,
+    pub(crate) sources: SourceCache,
     lost: FxHashMap<LostCause, u64>,
     probes: Vec<ProbeView>,
     log: Log,

@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod book;
+mod books;
 mod collector;
 mod config;
 mod device;
@@ -41,7 +42,10 @@ mod usercode;
 mod verdict;
 pub mod view;
 
+pub use books::{BookKey, HOST_DEVICE, SiteTotals};
 pub use collector::{Collector, Survivor};
+
 pub use config::{Alarms, Config, StepOptions};
+pub use stacks::NamedStack;
 pub use step_line::StepLine;
 pub use usercode::{UserCode, UserCodeError};

@@ -11,8 +11,8 @@ use crate::{
     view::{FrameView, ProcessInfo, is_optimizer_file},
 };
 
-/// A stack with names, as a view shows it.
-pub(crate) type NamedStack = Arc<[Arc<FrameView>]>;
+/// A stack with names, innermost frame first, as a view shows it.
+pub type NamedStack = Arc<[Arc<FrameView>]>;
 
 /// What the shape of a stack says about its allocations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
