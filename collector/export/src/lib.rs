@@ -15,6 +15,7 @@ pub mod firefox;
 pub mod folded;
 pub mod frames;
 mod gather;
+pub mod html;
 pub mod parquet;
 mod peak;
 pub mod perfetto;
