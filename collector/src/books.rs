@@ -86,9 +86,11 @@ impl Collector {
 
     /// The blocks of a book that are not freed, in no order.
     pub fn live_blocks(&self, key: BookKey) -> impl Iterator<Item = Survivor> {
-        self.book(key)
-            .into_iter()
-            .flat_map(|book| book.ledger.iter().map(|(at, block)| survivor(book, at, block)))
+        self.book(key).into_iter().flat_map(|book| {
+            book.ledger
+                .iter()
+                .map(|(at, block)| survivor(book, at, block))
+        })
     }
 
     /// The sites of a book, by their first allocation.

@@ -64,7 +64,10 @@ pub fn write(selection: &Selection, out: impl std::io::Write) -> Result<(), Erro
             let own = selection.table.own_frame(row.stack);
             table.write_record([
                 part.key.process.to_string(),
-                part.process.rank.map(|rank| rank.to_string()).unwrap_or_default(),
+                part.process
+                    .rank
+                    .map(|rank| rank.to_string())
+                    .unwrap_or_default(),
                 part.key.device.to_string(),
                 layer_name(part.key.layer).into(),
                 row.bytes.to_string(),
@@ -72,13 +75,18 @@ pub fn write(selection: &Selection, out: impl std::io::Write) -> Result<(), Erro
                 total.0.to_string(),
                 total.1.to_string(),
                 count.to_string(),
-                bounds.map(|(first, _)| first.to_string()).unwrap_or_default(),
+                bounds
+                    .map(|(first, _)| first.to_string())
+                    .unwrap_or_default(),
                 bounds.map(|(_, last)| last.to_string()).unwrap_or_default(),
                 own.origin.name().into(),
                 cell(&own.function),
                 cell(&own.file),
                 own.line.to_string(),
-                cell(&vramscope_collector::escape::line(&part.process.command, 400)),
+                cell(&vramscope_collector::escape::line(
+                    &part.process.command,
+                    400,
+                )),
                 cell(&selection.table.folded(row.stack)),
             ])?;
         }
@@ -90,7 +98,9 @@ pub fn write(selection: &Selection, out: impl std::io::Write) -> Result<(), Erro
 /// Text that no spreadsheet takes for a formula. Full-width signs count: some programs fold them.
 fn cell(text: &str) -> String {
     match text.trim_start().chars().next() {
-        Some('=' | '+' | '-' | '@' | '\t' | '\r' | '＝' | '＋' | '－' | '＠') => format!("'{text}"),
+        Some('=' | '+' | '-' | '@' | '\t' | '\r' | '＝' | '＋' | '－' | '＠') => {
+            format!("'{text}")
+        }
         _ => text.to_owned(),
     }
 }

@@ -77,8 +77,13 @@ fn categories(profile: &mut Profile) -> BTreeMap<&'static str, CategoryHandle> {
         Origin::Backward => CategoryColor::Purple,
     };
     let all = Origin::ALL.into_iter();
-    all.map(|origin| (origin.name(), profile.add_category(origin.name(), color(origin))))
-        .collect()
+    all.map(|origin| {
+        (
+            origin.name(),
+            profile.add_category(origin.name(), color(origin)),
+        )
+    })
+    .collect()
 }
 
 struct Writer<'a> {
@@ -140,18 +145,16 @@ impl Writer<'_> {
                 flags: FrameFlags::empty(),
             })
             .collect();
-        self.profile
-            .intern_stack_frames(thread, frames.into_iter())
+        self.profile.intern_stack_frames(thread, frames.into_iter())
     }
 
-    fn counters(
-        &mut self,
-        process: fxprof_processed_profile::ProcessHandle,
-        device: &DeviceView,
-    ) {
+    fn counters(&mut self, process: fxprof_processed_profile::ProcessHandle, device: &DeviceView) {
         let words = format!("GPU {}", device.device);
         for (name, get) in [
-            ("allocated", (|point| point.allocated) as fn(&vramscope_collector::view::Point) -> u64),
+            (
+                "allocated",
+                (|point| point.allocated) as fn(&vramscope_collector::view::Point) -> u64,
+            ),
             ("floor", |point| point.floor),
             ("reserved", |point| point.reserved),
         ] {
@@ -161,7 +164,8 @@ impl Writer<'_> {
             for point in &device.series.points {
                 let value = get(point) as f64;
                 let time = self.time(point.time);
-                self.profile.add_counter_sample(counter, time, value - before, 0);
+                self.profile
+                    .add_counter_sample(counter, time, value - before, 0);
                 before = value;
             }
         }

@@ -33,7 +33,9 @@ pub fn write_difference(before: &Selection, after: &Selection, weight: Weight) -
     for line in fold_all(after, weight) {
         both.entry(line.0).or_default().1 = line.1;
     }
-    let lines = both.iter().map(|(stack, (was, is))| format!("{stack} {was} {is}\n"));
+    let lines = both
+        .iter()
+        .map(|(stack, (was, is))| format!("{stack} {was} {is}\n"));
     lines.collect()
 }
 

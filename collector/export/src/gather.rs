@@ -96,9 +96,7 @@ impl Gather {
     /// How many of these records come before the next moment that counts.
     fn next_moment(&self, records: &[Record]) -> Option<usize> {
         match &self.choice.what {
-            What::At(time) if !self.passed => {
-                records.iter().position(|record| record.time > *time)
-            }
+            What::At(time) if !self.passed => records.iter().position(|record| record.time > *time),
             What::Peak(_) => {
                 let (_, peak) = self.peaks.last()?;
                 let length = (peak.record + 1 - self.record) as usize;

@@ -381,10 +381,7 @@ impl Rows {
 ///
 /// # Errors
 /// The writer's.
-pub fn stacks<W: Write + Send>(
-    selection: &Selection,
-    out: W,
-) -> std::result::Result<(), Error> {
+pub fn stacks<W: Write + Send>(selection: &Selection, out: W) -> std::result::Result<(), Error> {
     let mut process = Column::default();
     let mut id = Column::default();
     let mut depth = Column::default();

@@ -165,10 +165,7 @@ const MOST_MARKS: usize = 20_000;
 /// # Errors
 /// The writer's.
 pub fn write(gathered: &Gathered, out: impl Write) -> io::Result<()> {
-    let mut trace = Trace {
-        out,
-        next_track: 1,
-    };
+    let mut trace = Trace { out, next_track: 1 };
     trace.packet(TracePacket {
         sequence_flags: Some(CLEARED | NEEDED),
         interned_data: Some(interned(&gathered.selection)),
@@ -268,7 +265,9 @@ fn interned(selection: &Selection) -> message::InternedData {
         let outermost_first = stack.frames.iter().rev();
         data.callstacks.push(message::Callstack {
             id: Some(index as u64 + 1),
-            frames: outermost_first.map(|frame| u64::from(frame.0) + 1).collect(),
+            frames: outermost_first
+                .map(|frame| u64::from(frame.0) + 1)
+                .collect(),
         });
     }
     data

@@ -244,7 +244,11 @@ fn samples(
     ];
     let number = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
     let width = (part.steps + 1).div_ceil(SPANS).max(1);
-    for row in part.rows.iter().filter(|_| selection.kind != Kind::Allocated) {
+    for row in part
+        .rows
+        .iter()
+        .filter(|_| selection.kind != Kind::Allocated)
+    {
         let Row { bytes, blocks, .. } = *row;
         let mut label = labels.clone();
         if let Some(generation) = row.generation {

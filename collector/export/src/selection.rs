@@ -300,10 +300,7 @@ pub fn layer_name(layer: Layer) -> &'static str {
 ///
 /// # Errors
 /// There is none, though others are there.
-pub(crate) fn books(
-    collector: &Collector,
-    choice: &Choice,
-) -> Result<Vec<BookKey>, SelectError> {
+pub(crate) fn books(collector: &Collector, choice: &Choice) -> Result<Vec<BookKey>, SelectError> {
     let all = collector.books();
     let chosen: Vec<BookKey> = all
         .iter()
@@ -323,14 +320,22 @@ pub(crate) fn books(
         let mut wanted = Vec::new();
         wanted.extend(choice.process.map(|pid| format!("pid {pid}")));
         wanted.extend(choice.device.map(|device| format!("GPU {device}")));
-        wanted.extend(choice.layer.map(|layer| format!("layer {}", layer_name(layer))));
+        wanted.extend(
+            choice
+                .layer
+                .map(|layer| format!("layer {}", layer_name(layer))),
+        );
         let seen: Vec<String> = all
             .iter()
             .map(|key| format!("pid {} {}", key.process, place(key)))
             .collect();
         return Err(SelectError::NoBook {
             wanted: wanted.join(", "),
-            seen: if seen.is_empty() { "nothing".into() } else { seen.join("; ") },
+            seen: if seen.is_empty() {
+                "nothing".into()
+            } else {
+                seen.join("; ")
+            },
         });
     }
     Ok(chosen)
@@ -449,9 +454,11 @@ impl<'a> Maker<'a> {
 
     pub fn part(&mut self, view: &View, key: BookKey, taken: Taken, choice: &Choice) {
         let (info, steps) = self.infos.get(&key.process).cloned().unwrap_or_default();
-        let mut rows: Vec<Row> = taken
-            .rows
-            .iter()
+        // In a fixed order: stacks are numbered as they come.
+        let mut counted: Vec<_> = taken.rows.iter().collect();
+        counted.sort_unstable();
+        let mut rows: Vec<Row> = counted
+            .into_iter()
             .map(|((stack, generation), (bytes, blocks))| Row {
                 stack: self.stack(key.process, *stack),
                 generation: *generation,

@@ -68,8 +68,17 @@ pub fn write(selection: &Selection, out: impl std::io::Write) -> serde_json::Res
             .collect::<Vec<_>>()
             .join("; "),
         exporter: concat!("vramscope@", env!("CARGO_PKG_VERSION")).into(),
-        active: (selection.parts.iter().position(|part| Some(part.key) == largest))
-            .map_or(0, |part| if selection.kind == Kind::Growth { part } else { 2 * part }),
+        active: (selection
+            .parts
+            .iter()
+            .position(|part| Some(part.key) == largest))
+        .map_or(0, |part| {
+            if selection.kind == Kind::Growth {
+                part
+            } else {
+                2 * part
+            }
+        }),
         shared: Shared {
             frames: (selection.table.frames.iter())
                 .map(|frame| Frame {

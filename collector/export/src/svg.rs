@@ -24,7 +24,11 @@ pub fn write(selection: &Selection, part: &Part, weight: Weight) -> Result<Strin
     let stacks = fold(selection, part, weight);
     let total = stacks.values().copied().fold(0u64, u64::saturating_add);
     draw(Picture {
-        title: format!("{}: {}", selection.title, amount(selection, weight, total as f64)),
+        title: format!(
+            "{}: {}",
+            selection.title,
+            amount(selection, weight, total as f64)
+        ),
         subtitle: subtitle(selection, part),
         unit: unit(selection, weight),
         nothing: nothing(selection),
@@ -89,7 +93,9 @@ fn nothing(selection: &Selection) -> &'static str {
 
 fn origins(selection: &Selection) -> BTreeMap<String, Origin> {
     let frames = selection.table.frames.iter();
-    frames.map(|frame| (frame.label.clone(), frame.origin)).collect()
+    frames
+        .map(|frame| (frame.label.clone(), frame.origin))
+        .collect()
 }
 
 /// What, where and when, at most as long as there is room for.
@@ -99,7 +105,11 @@ fn subtitle(selection: &Selection, part: &Part) -> String {
         0 => format!("{} after the attach", units::duration(seconds)),
         started => units::date(started.saturating_add(seconds as u64)),
     };
-    let rest = format!(" ({}); step {}, {when}", part.name(), units::count(part.steps));
+    let rest = format!(
+        " ({}); step {}, {when}",
+        part.name(),
+        units::count(part.steps)
+    );
     let room = COLUMNS.saturating_sub(escape::width(&rest));
     format!("{}{rest}", escape::line(&part.process.command, room))
 }

@@ -67,9 +67,20 @@ fn sums(stream: &Stream, gathered: &Gathered) -> Vec<(&'static str, u64, Option<
     out.push(("speedscope", total("bytes"), Some(total("none"))));
 
     let profile = decode_pprof(gathered);
-    let values = |at: usize| profile.sample.iter().map(|one| one.value[at] as u64).sum::<u64>();
+    let values = |at: usize| {
+        profile
+            .sample
+            .iter()
+            .map(|one| one.value[at] as u64)
+            .sum::<u64>()
+    };
     out.push(("pprof", values(3), Some(values(2))));
-    let ever: u64 = selection.parts.iter().flat_map(|part| &part.totals).map(|row| row.bytes).sum();
+    let ever: u64 = selection
+        .parts
+        .iter()
+        .flat_map(|part| &part.totals)
+        .map(|row| row.bytes)
+        .sum();
     assert_eq!(values(1), ever);
 
     let mut bytes = Vec::new();
@@ -78,14 +89,21 @@ fn sums(stream: &Stream, gathered: &Gathered) -> Vec<(&'static str, u64, Option<
     let mut sum = 0i64;
     for thread in file["threads"].as_array().unwrap() {
         let weights = thread["nativeAllocations"]["weight"].as_array();
-        sum += weights.into_iter().flatten().map(|weight| weight.as_i64().unwrap()).sum::<i64>();
+        sum += weights
+            .into_iter()
+            .flatten()
+            .map(|weight| weight.as_i64().unwrap())
+            .sum::<i64>();
     }
     out.push(("firefox", sum as u64, None));
 
     let mut bytes = Vec::new();
     perfetto::write(gathered, &mut bytes).unwrap();
     let trace = Trace::decode(&bytes[..]).unwrap();
-    let weights = trace.packet.iter().filter_map(|packet| packet.event.as_ref()?.weight);
+    let weights = trace
+        .packet
+        .iter()
+        .filter_map(|packet| packet.event.as_ref()?.weight);
     out.push(("perfetto", weights.sum::<f64>() as u64, None));
 
     let folder = tempfile::tempdir().unwrap();
@@ -96,22 +114,24 @@ fn sums(stream: &Stream, gathered: &Gathered) -> Vec<(&'static str, u64, Option<
            if b['state']=='active_allocated']\n\
         print(sum(x['size'] for x in b), len(b))";
     let printed = support::run(Command::new("python3").args(["-c", read]).arg(&path));
-    let mut numbers = printed.split_whitespace().map(|number| number.parse::<u64>().unwrap());
+    let mut numbers = printed
+        .split_whitespace()
+        .map(|number| number.parse::<u64>().unwrap());
     out.push(("torch-snapshot", numbers.next().unwrap(), numbers.next()));
 
     let mut bytes = Vec::new();
     parquet::sites(selection, &mut bytes).unwrap();
     let rows = parquet_rows(bytes);
-    let column = |name: &str| -> u64 {
-        rows.iter().map(|row| row[name]).sum()
-    };
+    let column = |name: &str| -> u64 { rows.iter().map(|row| row[name]).sum() };
     out.push(("parquet", column("bytes"), Some(column("blocks"))));
 
     let mut drawn = 0;
     for part in &selection.parts {
         let picture = svg::write(selection, part, Weight::Bytes).unwrap();
         let total = picture.split_once("total_samples=\"").map(|(_, rest)| rest);
-        let total = total.and_then(|rest| rest.split_once('"')).map(|(number, _)| number);
+        let total = total
+            .and_then(|rest| rest.split_once('"'))
+            .map(|(number, _)| number);
         drawn += total.map_or(0, |number| number.parse::<u64>().unwrap());
     }
     out.push(("svg", drawn, None));
@@ -147,10 +167,12 @@ fn parquet_rows(bytes: Vec<u8>) -> Vec<HashMap<String, u64>> {
     let reader = SerializedFileReader::new(bytes::Bytes::from(bytes)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
     rows.map(|row| {
-        let numbers = row.get_column_iter().filter_map(|(name, value)| match value {
-            Field::ULong(number) => Some((name.clone(), *number)),
-            _ => None,
-        });
+        let numbers = row
+            .get_column_iter()
+            .filter_map(|(name, value)| match value {
+                Field::ULong(number) => Some((name.clone(), *number)),
+                _ => None,
+            });
         numbers.collect()
     })
     .collect()
@@ -198,7 +220,11 @@ fn decode_pprof(gathered: &Gathered) -> Profile {
 fn check(stream: &Stream, gathered: &Gathered, (bytes, count): (u64, u64)) {
     let selection = &gathered.selection;
     let name = format!("{}, {}", stream.name, selection.title);
-    assert_eq!((selection.bytes(), selection.count()), (bytes, count), "{name}");
+    assert_eq!(
+        (selection.bytes(), selection.count()),
+        (bytes, count),
+        "{name}"
+    );
     for (format, sum, blocks) in sums(stream, gathered) {
         assert_eq!(sum, bytes, "{format} of {name}: bytes");
         if let Some(blocks) = blocks {
@@ -279,17 +305,25 @@ fn alive_at_the_peak() {
     // Each device at its own moment.
     let small = small();
     let gathered = small.gather(blocks(What::Peak(small.peaks())));
-    let bytes: Vec<u64> = gathered.selection.parts.iter().map(|part| part.bytes()).collect();
+    let bytes: Vec<u64> = gathered
+        .selection
+        .parts
+        .iter()
+        .map(|part| part.bytes())
+        .collect();
     assert_eq!(bytes, [(4 + 3 + 1) * (1 << 20) + 12 * 1536, 2 << 20]);
 }
 
 #[test]
 fn all_allocations() {
     for stream in recorded(&PROGRAMS[..2]) {
-        let ever = stream.records.iter().filter_map(|record| match &record.event {
-            vramscope_events::Event::Alloc(alloc) => Some(alloc.size),
-            _ => None,
-        });
+        let ever = stream
+            .records
+            .iter()
+            .filter_map(|record| match &record.event {
+                vramscope_events::Event::Alloc(alloc) => Some(alloc.size),
+                _ => None,
+            });
         let choice = Choice {
             what: What::Allocated,
             ..Choice::default()
@@ -317,5 +351,8 @@ fn growth_names_the_leaking_line() {
     assert!(selection.bytes() > 0);
     let rows = &selection.parts[0].rows;
     let own = |row: &&vramscope_export::Row| selection.table.own_frame(row.stack).file.clone();
-    assert!(rows.iter().any(|row| own(&row).ends_with("01_running_loss_keeps_graph.py")));
+    assert!(
+        rows.iter()
+            .any(|row| own(&row).ends_with("01_running_loss_keeps_graph.py"))
+    );
 }

@@ -91,7 +91,12 @@ pub fn page(selection: &Selection, view: &View) -> String {
         None => when,
     };
     let table = &selection.table;
-    let origin = |origin: Origin| Origin::ALL.iter().position(|one| *one == origin).unwrap_or(0);
+    let origin = |origin: Origin| {
+        Origin::ALL
+            .iter()
+            .position(|one| *one == origin)
+            .unwrap_or(0)
+    };
     let data = Data {
         title: &selection.title,
         subtitle,
@@ -105,7 +110,14 @@ pub fn page(selection: &Selection, view: &View) -> String {
         buckets: BUCKETS,
         origins: Origin::ALL.iter().map(|origin| origin.name()).collect(),
         frames: (table.frames.iter())
-            .map(|frame| (&*frame.label, origin(frame.origin), &*frame.file, frame.line))
+            .map(|frame| {
+                (
+                    &*frame.label,
+                    origin(frame.origin),
+                    &*frame.file,
+                    frame.line,
+                )
+            })
             .collect(),
         stacks: (table.stacks.iter())
             .map(|stack| StackData {
@@ -143,10 +155,14 @@ fn part_data(selection: &Selection, part: &Part, view: &View) -> PartData {
     PartData {
         name: part.name(),
         rows: rows(selection, part),
-        series: device.map(|device| series(device, &since)).unwrap_or_default(),
+        series: device
+            .map(|device| series(device, &since))
+            .unwrap_or_default(),
         marks: device.map_or_else(Vec::new, |device| {
             let marks = device.series.marks.iter();
-            marks.map(|mark| (since(mark.time), mark_name(mark.kind))).collect()
+            marks
+                .map(|mark| (since(mark.time), mark_name(mark.kind)))
+                .collect()
         }),
     }
 }
@@ -179,7 +195,11 @@ fn rows(selection: &Selection, part: &Part) -> Vec<(u32, i64, u64, u64)> {
             .map(|row| (row.stack.0, -1, row.bytes, row.blocks))
             .collect();
     }
-    let span = selection.moment.0.saturating_sub(selection.started.0).max(1);
+    let span = selection
+        .moment
+        .0
+        .saturating_sub(selection.started.0)
+        .max(1);
     let mut rows: BTreeMap<(StackIndex, u64), (u64, u64)> = BTreeMap::new();
     for block in &part.blocks {
         let since = block.born.0.saturating_sub(selection.started.0);

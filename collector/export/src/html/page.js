@@ -145,7 +145,8 @@
     const status = $("status"), whole = part().rows.reduce((sum, row) => sum + value(row), 0);
     status.replaceChildren();
     if (root.value === 0) { status.textContent = state.window ? "Nothing that was allocated in this window is still there." : "Nothing to show."; return; }
-    status.append(make("b", { text: amount(root.value) }));
+    const exact = state.weight === "blocks" ? "" : count(root.value) + " bytes";
+    status.append(make("b", { text: amount(root.value), title: exact }));
     if (state.window) {
       status.append(` allocated from ${seconds(bucketTime(state.window[0]))} to ${seconds(bucketTime(state.window[1]))} and still there, ${percent(root.value, whole)} of all`);
     }

@@ -63,7 +63,11 @@ pub fn write(gathered: &Gathered, out: impl Write) -> Result<LeftOut, Error> {
     if selection.kind != Kind::Alive {
         return Err(Error::NotBlocks);
     }
-    let mut pids: Vec<Pid> = selection.parts.iter().map(|part| part.key.process).collect();
+    let mut pids: Vec<Pid> = selection
+        .parts
+        .iter()
+        .map(|part| part.key.process)
+        .collect();
     pids.dedup();
     if pids.len() > 1 {
         let pids: Vec<String> = pids.iter().map(Pid::to_string).collect();
@@ -168,7 +172,10 @@ fn segments(part: &Part) -> Vec<Segment<'_>> {
     let mut guessed: Vec<Segment<'_>> = Vec::new();
     for block in blocks {
         let (start, end) = (block.address.0, block.address.0.saturating_add(block.size));
-        let around = known.range_mut(..=start).next_back().map(|(_, segment)| segment);
+        let around = known
+            .range_mut(..=start)
+            .next_back()
+            .map(|(_, segment)| segment);
         if let Some(segment) = around.filter(|one| end <= one.address.saturating_add(one.size)) {
             segment.blocks.push(block);
             continue;
@@ -243,7 +250,10 @@ impl<W: Write> Writer<'_, W> {
         self.close_dict()
     }
 
-    fn block(&mut self, (address, size, stack): &(u64, Bytes, Option<StackIndex>)) -> io::Result<()> {
+    fn block(
+        &mut self,
+        (address, size, stack): &(u64, Bytes, Option<StackIndex>),
+    ) -> io::Result<()> {
         self.open_dict()?;
         self.pickler.entry("address", *address)?;
         self.pickler.entry("size", *size)?;

@@ -238,7 +238,12 @@ pub fn small() -> Stream {
     ]);
     let weights = writer.stack(&[(Python, TORCH, "Linear.__init__", 101), main]);
     let forward = writer.stack(&[
-        (Native, "/opt/venv/lib/libtorch_cpu.so", "at::native::linear(at::Tensor const&)", 0),
+        (
+            Native,
+            "/opt/venv/lib/libtorch_cpu.so",
+            "at::native::linear(at::Tensor const&)",
+            0,
+        ),
         (Python, TORCH, "Linear.forward", 125),
         (Python, "/home/mira/probe/train.py", "step", 22),
         main,
@@ -250,7 +255,10 @@ pub fn small() -> Stream {
         (Python, "/home/mira/probe/train.py", "step", 24),
         main,
     ]);
-    let copied = writer.stack(&[(Python, "/usr/lib/python3.12/copy.py", "deepcopy", 172), main]);
+    let copied = writer.stack(&[
+        (Python, "/usr/lib/python3.12/copy.py", "deepcopy", 172),
+        main,
+    ]);
     let mib = 1 << 20;
     let base = 0x7f00_0000_0000;
     writer.alloc(Layer::Driver, 0, base, 20 * mib, segment);
@@ -303,7 +311,13 @@ pub fn hostile() -> Stream {
         let kind = [FrameKind::Python, FrameKind::Native][index % 2];
         let stack = writer.stack(&[(kind, name, name, 7), (FrameKind::Python, name, "f 1", 0)]);
         let index = index as u64 + 1;
-        writer.alloc(Layer::Tensor, 0, 0x7000_0000_0000 + (index << 30), index * 512, stack);
+        writer.alloc(
+            Layer::Tensor,
+            0,
+            0x7000_0000_0000 + (index << 30),
+            index * 512,
+            stack,
+        );
     }
     writer.alloc(Layer::Tensor, 0, 0x1000, 512, StackId::EMPTY);
     writer.alloc(Layer::Tensor, 0, 0x2000, 512, StackId(9999));
@@ -347,9 +361,14 @@ pub fn run(command: &mut Command) -> String {
         status,
         stdout,
         stderr,
-    } = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    } = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let stderr = String::from_utf8_lossy(&stderr);
     let stdout = String::from_utf8_lossy(&stdout).into_owned();
-    assert!(status.success(), "{command:?}: {status}\n{stderr}\n{stdout}");
+    assert!(
+        status.success(),
+        "{command:?}: {status}\n{stderr}\n{stdout}"
+    );
     stdout
 }
