@@ -139,6 +139,14 @@ pub enum Event {
         /// Innermost first; every frame was defined before.
         frames: Arc<[FrameId]>,
     },
+    /// The text of a frame's source line, as it was when the frame was first seen: what a
+    /// recording keeps so that it can be read where the source is not. Follows its frame.
+    Source {
+        /// Which frame.
+        frame: FrameId,
+        /// The line, trimmed. Foreign text.
+        text: Arc<str>,
+    },
     /// Memory was handed out.
     Alloc(Alloc),
     /// Memory was given back.
