@@ -1,8 +1,7 @@
-//! `attach`, `report`, `flamegraph`: watch a process, then tell.
+//! `attach`, `report`: watch a process, then tell.
 
 use std::{
     io::IsTerminal as _,
-    path::Path,
     process::ExitCode,
     sync::{
         Arc,
@@ -22,7 +21,7 @@ use vramscope_events::Pid;
 use vramscope_tui::{Feed, Options as LiveOptions, Source};
 
 use crate::{
-    cli::{AttachArgs, FlamegraphArgs, Format, ReportArgs, ReportStyle, TargetArgs, Weight},
+    cli::{AttachArgs, Format, ReportArgs, ReportStyle, WatchArgs},
     engine::{End, Engine, Finished},
     output, signals, target,
 };
@@ -34,6 +33,10 @@ const VIEW_EVERY: Duration = Duration::from_millis(100);
 /// Columns of a text report that goes to a file.
 const FILE_COLUMNS: usize = 100;
 
+/// What to say where there is nothing to draw.
+pub const NOTHING_SEEN: &str =
+    "nothing was allocated or freed while it was watched\n  watch longer: --duration 5m";
+
 /// `vramscope attach PID`.
 pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
     let live = !options.headless
@@ -41,9 +44,14 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
         && std::io::stdout().is_terminal()
         && std::io::stdin().is_terminal();
     let show = if live { Show::Live } else { Show::Nothing };
-    let finished = watch(&options.target, options.duration, show)?;
+    let finished = watch(
+        options.target.pid,
+        &options.target.watch,
+        options.duration,
+        show,
+    )?;
     if let Some(path) = &options.flamegraph {
-        let svg = flame(&finished, None, Weight::Bytes, false)?;
+        let svg = flame(&finished)?;
         output::file(path, &svg, false)?;
         eprintln!("flamegraph: {}", path.display());
     }
@@ -54,32 +62,19 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
 
 /// `vramscope report PID`.
 pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
+    let finished = watch_quietly(options.target.pid, &options.target.watch, options.duration)?;
     print_report(&finished, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
-/// `vramscope flamegraph PID`.
-pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
-    let to_stdout = options.output == Path::new("-");
-    if !to_stdout && !options.force && options.output.exists() {
-        // Said before the watching, not after it.
-        anyhow::bail!(
-            "{} is there already\n  write over it with --force, or name another file with -o",
-            options.output.display()
-        );
-    }
-    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
-    let picture = flame(&finished, options.device, options.weight, options.folded)?;
-    output::file(&options.output, &picture, options.force)?;
-    if !to_stdout {
-        eprintln!(
-            "written: {} (open it in a browser)",
-            options.output.display()
-        );
-    }
-    Ok(ExitCode::SUCCESS)
+/// Watches a process for a while, with nothing on the screen.
+pub fn watch_quietly(
+    pid: u32,
+    options: &WatchArgs,
+    duration: Duration,
+) -> anyhow::Result<Finished> {
+    watch(pid, options, Some(duration), Show::Nothing)
 }
 
 /// What is on the screen meanwhile.
@@ -92,13 +87,18 @@ enum Show {
 }
 
 /// Watches until the time is over, the process ends or the user has enough.
-fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow::Result<Finished> {
+fn watch(
+    pid: u32,
+    options: &WatchArgs,
+    duration: Option<Duration>,
+    show: Show,
+) -> anyhow::Result<Finished> {
     let stop = signals::stop_flag().context("signals could not be taken over")?;
     let started = Instant::now();
-    let (session, collector) = target::attach(target, &stop)?;
+    let (session, collector) = target::attach(pid, options, &stop)?;
     eprintln!(
         "attached to {} ({}) in {:.1} s; {}",
-        target.pid,
+        pid,
         vramscope_collector::escape::line(&session.info.command, 60),
         started.elapsed().as_secs_f64(),
         match duration {
@@ -113,12 +113,12 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
     let engine = Engine::start(session, collector, publish)?;
     let until = duration.map(|duration| Instant::now() + duration);
     match show {
-        Show::Live => live(&engine, &stop, until, target.pid)?,
+        Show::Live => live(&engine, &stop, until, pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
     let finished = engine.finish()?;
     if finished.end == End::Exited {
-        eprintln!("process {} ended; this is its last state", target.pid);
+        eprintln!("process {} ended; this is its last state", pid);
     }
     Ok(finished)
 }
@@ -224,55 +224,20 @@ fn text_layout() -> text::Layout {
     }
 }
 
-fn flame(
-    finished: &Finished,
-    device: Option<u16>,
-    weight: Weight,
-    folded: bool,
-) -> anyhow::Result<Vec<u8>> {
+/// The survivors of the device with most of them.
+fn flame(finished: &Finished) -> anyhow::Result<Vec<u8>> {
     let view = &finished.view;
-    let (process, device) = choose_device(view.processes.first(), device)?;
-    let weight = match weight {
-        Weight::Bytes => flames::Weight::Bytes,
-        Weight::Blocks => flames::Weight::Blocks,
-        Weight::Growth => flames::Weight::Growth,
-    };
-    if folded {
-        return Ok(flames::folded(&device.sites, process, weight).into_bytes());
-    }
-    Ok(flames::svg(view, process, device, weight)?.into_bytes())
+    let (process, device) = choose_device(view.processes.first())?;
+    let svg = flames::svg(view, process, device, flames::Weight::Bytes)?;
+    Ok(svg.into_bytes())
 }
 
-fn choose_device(
-    process: Option<&ProcessView>,
-    wanted: Option<u16>,
-) -> anyhow::Result<(&ProcessView, &DeviceView)> {
+fn choose_device(process: Option<&ProcessView>) -> anyhow::Result<(&ProcessView, &DeviceView)> {
     let process = process.context("no process was seen")?;
-    let device = match wanted {
-        Some(number) => process
-            .devices
-            .iter()
-            .find(|device| device.device.0 == number),
-        None => process
-            .devices
-            .iter()
-            .max_by_key(|device| device.live_bytes),
-    };
-    let device = device.with_context(|| {
-        let seen: Vec<_> = process
-            .devices
-            .iter()
-            .map(|device| device.device.to_string())
-            .collect();
-        match (wanted, seen.is_empty()) {
-            (Some(number), false) => format!(
-                "device {number} had no allocation; seen: {}",
-                seen.join(", ")
-            ),
-            _ => "nothing was allocated or freed while it was watched\n  watch longer: \
-                  --duration 5m"
-                .to_owned(),
-        }
-    })?;
+    let device = process
+        .devices
+        .iter()
+        .max_by_key(|device| device.live_bytes)
+        .context(NOTHING_SEEN)?;
     Ok((process, device))
 }

@@ -30,8 +30,14 @@ pub enum Command {
     ///
     /// The same as `attach --headless --duration 30`.
     Report(ReportArgs),
-    /// Watch a process for a while, then draw what survived as a flamegraph
+    /// Draw what survives in a recording, or in a process after a while, as a flamegraph
+    ///
+    /// docs/exports.md says what can be selected.
     Flamegraph(FlamegraphArgs),
+    /// Write a recording's allocations as another tool reads them
+    ///
+    /// docs/exports.md says which format is good for what, and how to open it.
+    Export(ExportArgs),
     /// Check every precondition and say what to do about those that do not hold
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -73,26 +79,126 @@ pub struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub struct FlamegraphArgs {
+    /// A recording, or the number of a process (a file whose name is a number: ./123)
+    #[arg(value_name = "FILE|PID")]
+    pub target: String,
     #[command(flatten)]
-    pub target: TargetArgs,
-    /// How long to watch, such as 30, 90s, 10m or 1h
+    pub watch: WatchArgs,
+    /// How long to watch a process, such as 30, 90s, 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub duration: Duration,
-    /// Where to write it; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "vramscope.svg")]
-    pub output: PathBuf,
+    /// Where to write it; `-` is standard output [default: vramscope.svg or .html]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Write over a file that is there
     #[arg(long)]
     pub force: bool,
-    /// What a frame's width stands for
-    #[arg(long, value_enum, default_value_t = Weight::Bytes)]
-    pub weight: Weight,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// What changed since then: another recording, or a time of this one
+    #[arg(long, value_name = "FILE|TIME", conflicts_with = "html")]
+    pub diff: Option<String>,
+    /// A page with timeline, flamegraph, search and table instead of a picture
+    #[arg(long, conflicts_with = "folded")]
+    pub html: bool,
     /// Folded stacks (a line each) instead of a picture
     #[arg(long)]
     pub folded: bool,
-    /// The device, where the process uses several [default: the one with the most survivors]
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The recording
+    pub file: PathBuf,
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportFormat,
+    /// Where to write it; `-` is standard output [default: named after the recording]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub select: SelectArgs,
+}
+
+/// Which allocations.
+#[derive(Clone, Debug, Args)]
+pub struct SelectArgs {
+    /// Alive at this time after the beginning, such as 90, 90s, 10m or 1h
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, group = "what")]
+    pub at: Option<Duration>,
+    /// Allocated from A on and before B, and alive at the end; times, or steps as step:100
+    #[arg(long, value_name = "A..B", value_parser = parse_window, group = "what")]
+    pub window: Option<Window>,
+    /// Alive when most was alive
+    #[arg(long, group = "what")]
+    pub peak: bool,
+    /// All that was ever allocated
+    #[arg(long, group = "what")]
+    pub allocated: bool,
+    /// What counts
+    #[arg(long, value_enum, default_value_t = Weight::Bytes, alias = "weight")]
+    pub by: Weight,
+    /// The same as --by blocks
+    #[arg(long, conflicts_with = "by")]
+    pub blocks: bool,
+    /// The layer [default: the framework's blocks where it reports them, else the driver's]
+    #[arg(long, value_enum)]
+    pub layer: Option<LayerName>,
+    /// The device, where several are used
     #[arg(long, value_name = "N")]
     pub device: Option<u16>,
+    /// The process, where the recording has several
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+}
+
+/// A span of a session; an open end is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    pub from: Option<Moment>,
+    pub to: Option<Moment>,
+}
+
+/// One end of a [`Window`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// After the beginning.
+    Time(Duration),
+    /// The beginning of a step.
+    Step(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LayerName {
+    /// The framework's blocks
+    Tensor,
+    /// What the process takes from the driver
+    Driver,
+    /// Page-locked host memory
+    Host,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// JSON for speedscope.app
+    Speedscope,
+    /// Protocol buffer for `go tool pprof` and many others
+    Pprof,
+    /// JSON for profiler.firefox.com
+    Firefox,
+    /// Trace for ui.perfetto.dev
+    Perfetto,
+    /// Pickle for pytorch.org/memory_viz
+    TorchSnapshot,
+    /// Folded stacks, a line each
+    Folded,
+    /// A table, a line a stack
+    Csv,
+    /// A folder with tables of events, stacks and sites
+    Parquet,
 }
 
 #[derive(Debug, Args)]
@@ -107,6 +213,13 @@ pub struct TargetArgs {
     /// The process
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub pid: u32,
+    #[command(flatten)]
+    pub watch: WatchArgs,
+}
+
+/// How to watch a process.
+#[derive(Clone, Debug, Args)]
+pub struct WatchArgs {
     /// Wait until the process has loaded PyTorch
     #[arg(long)]
     pub wait: bool,
@@ -234,7 +347,27 @@ fn parse_step_on(text: &str) -> Result<StepOn, String> {
     )))
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub fn parse_window(text: &str) -> Result<Window, String> {
+    let (from, to) = text
+        .split_once("..")
+        .ok_or("use A..B, such as 10m..20m or step:100..step:200; either end can be left out")?;
+    let end = |text: &str| match text.trim() {
+        "" => Ok(None),
+        text => match text.strip_prefix("step:") {
+            Some(step) => step
+                .parse()
+                .map(|step| Some(Moment::Step(step)))
+                .map_err(|error| format!("`{step}`: {error}")),
+            None => parse_duration(text).map(|time| Some(Moment::Time(time))),
+        },
+    };
+    Ok(Window {
+        from: end(from)?,
+        to: end(to)?,
+    })
+}
+
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text
         .find(|c: char| c.is_ascii_alphabetic())
         .unwrap_or(text.len());
@@ -306,6 +439,27 @@ mod tests {
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         for wrong in ["", "x", "-1", "3d", "1e999", "nan"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn windows() {
+        let seconds = |n| Some(Moment::Time(Duration::from_secs(n)));
+        for (text, from, to) in [
+            ("10..20", seconds(10), seconds(20)),
+            ("1m..", seconds(60), None),
+            ("..90s", None, seconds(90)),
+            (
+                "step:3..step:9",
+                Some(Moment::Step(3)),
+                Some(Moment::Step(9)),
+            ),
+            ("..", None, None),
+        ] {
+            assert_eq!(parse_window(text), Ok(Window { from, to }), "{text}");
+        }
+        for wrong in ["", "10", "a..b", "step:..", "step:-1..", "1-2"] {
+            assert!(parse_window(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -7,8 +7,11 @@ mod cli;
 mod doctor;
 mod engine;
 mod exit;
+mod export;
+mod flame;
 mod generate;
 mod output;
+mod recorded;
 mod signals;
 mod target;
 
@@ -23,7 +26,8 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Attach(options) => attach::attach(&options),
         Command::Report(options) => attach::report(&options),
-        Command::Flamegraph(options) => attach::flamegraph(&options),
+        Command::Flamegraph(options) => flame::flamegraph(&options),
+        Command::Export(options) => export::export(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Write as _},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -27,12 +27,7 @@ pub fn file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     if path == Path::new("-") {
         return Ok(stdout(bytes)?);
     }
-    if !force && path.exists() {
-        anyhow::bail!(
-            "{} is there already\n  write over it with --force, or name another file with -o",
-            path.display()
-        );
-    }
+    check(path, force)?;
     let unfinished = unfinished(path);
     let written = write_whole(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
@@ -46,6 +41,92 @@ pub fn file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
             bytes.len()
         )
     })
+}
+
+/// Like [`file`], but `write` writes into it as it goes.
+///
+/// # Errors
+/// As [`file`], and what `write` says.
+pub fn stream<T>(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    if path == Path::new("-") {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let done = write(&mut out)?;
+        out.flush()?;
+        return Ok(done);
+    }
+    check(path, force)?;
+    let unfinished = unfinished(path);
+    let written = stream_whole(&unfinished, write).and_then(|done| {
+        fs::rename(&unfinished, path)?;
+        Ok(done)
+    });
+    if written.is_err() {
+        // The error that counts is the one that is reported.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.with_context(|| format!("{} could not be written", path.display()))
+}
+
+/// Makes a folder with files: all of them or none. One that is there is not touched unless `force`
+/// says so; then the files in it that have the same names are replaced.
+///
+/// # Errors
+/// The folder is there, or could not be made, and what `write` says.
+pub fn folder<T>(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&Path) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    check(path, force)?;
+    let unfinished = unfinished(path);
+    let made = fs::create_dir(&unfinished)
+        .map_err(anyhow::Error::from)
+        .and_then(|()| write(&unfinished))
+        .and_then(|done| {
+            if !path.exists() {
+                fs::rename(&unfinished, path)?;
+                return Ok(done);
+            }
+            for entry in fs::read_dir(&unfinished)? {
+                let entry = entry?;
+                fs::rename(entry.path(), path.join(entry.file_name()))?;
+            }
+            Ok(done)
+        });
+    if unfinished.exists() {
+        // The error that counts is the one that is reported.
+        let _ = fs::remove_dir_all(&unfinished);
+    }
+    made.with_context(|| format!("{} could not be written", path.display()))
+}
+
+/// Whether a file may be written: said before the work, not after it.
+///
+/// # Errors
+/// It is there, and `force` does not say to write over it.
+pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
+    if path != Path::new("-") && !force && path.exists() {
+        anyhow::bail!(
+            "{} is there already\n  write over it with --force, or name another file with -o",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+fn stream_whole<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut out = BufWriter::new(file);
+    let done = write(&mut out)?;
+    out.into_inner()?.sync_all()?;
+    Ok(done)
 }
 
 fn unfinished(path: &Path) -> PathBuf {

@@ -9,7 +9,7 @@ use std::{
 use vramscope_collector::{Collector, Config, UserCode, view::Backend};
 use vramscope_tracer::{AttachError, Options, Session, inspect, now};
 
-use crate::cli::{StepOn, TargetArgs};
+use crate::cli::{StepOn, WatchArgs};
 
 /// How often a process that is still starting is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -18,7 +18,11 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// Usage errors (a glob), and why the process cannot be traced.
-pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session, Collector)> {
+pub fn attach(
+    pid: u32,
+    target: &WatchArgs,
+    stop: &AtomicBool,
+) -> anyhow::Result<(Session, Collector)> {
     let mut config = Config::new(Backend::Ebpf, now(), unix_seconds());
     config.alarms.growth_over_baseline = target.alarm_growth / 100.0;
     config.alarms.capacity_use = target.alarm_capacity / 100.0;
@@ -27,7 +31,7 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
         config.user_code = UserCode::new(&target.user_code)?;
     }
     if target.wait {
-        wait_for_torch(target.pid, stop)?;
+        wait_for_torch(pid, stop)?;
     }
     let options = Options {
         ring_bytes: u32::try_from(target.buffer)?,
@@ -37,7 +41,7 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
             _ => None,
         },
     };
-    let session = Session::attach(target.pid, &options)?;
+    let session = Session::attach(pid, &options)?;
     config.started = now();
     if let Some(StepOn::Line(line)) = &target.step_on {
         config.step_on = Some(line.clone());

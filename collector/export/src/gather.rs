@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use vramscope_collector::{BookKey, Collector, view::View};
-use vramscope_events::{Pid, Record, StackId, Time};
+use vramscope_events::{Pid, ProcessInfo, Record, StackId, Time};
 
 use crate::{
     frames::StackIndex,
@@ -26,6 +26,7 @@ pub struct Gather {
     passed: bool,
     record: u64,
     last: Time,
+    restarts: u64,
 }
 
 /// What a stream gave.
@@ -61,7 +62,23 @@ impl Gather {
             passed: false,
             record: 0,
             last: Time(0),
+            restarts: 0,
         }
+    }
+
+    /// Tells who a process is.
+    pub fn process(&mut self, info: ProcessInfo) {
+        self.collector.add_process(info);
+    }
+
+    /// Records are missing; the next ones state everything anew. `fresh` is a collector that has
+    /// seen nothing. What was only in the past (all that was ever allocated) is lost.
+    pub fn restart(&mut self, fresh: Collector) {
+        self.collector = fresh;
+        if !self.passed {
+            self.tail.restart();
+        }
+        self.restarts += 1;
     }
 
     /// Takes the next records of the stream.
@@ -162,7 +179,12 @@ impl Gather {
                     .or_insert_with(|| maker.stack(event.process, stack));
             }
         }
-        let selection = maker.finish(&view, &self.choice, moment);
+        let mut selection = maker.finish(&view, &self.choice, moment);
+        if self.restarts > 0 && matches!(self.choice.what, What::Allocated) {
+            selection
+                .notes
+                .push("the beginning of the recording is missing: there was more".into());
+        }
         Ok(Gathered {
             selection,
             view,

@@ -72,6 +72,12 @@ impl PeakFinder {
         }
     }
 
+    /// Records are missing; the next ones state everything anew.
+    pub fn restart(&mut self) {
+        self.live.clear();
+        self.bytes.clear();
+    }
+
     /// The peaks of what was taken.
     pub fn finish(self) -> Peaks {
         self.peaks

@@ -108,6 +108,12 @@ impl Tail {
         }
     }
 
+    /// Forgets what was kept: the stream begins anew.
+    pub(crate) fn restart(&mut self) {
+        self.dropped += self.events.len() as u64;
+        self.events.clear();
+    }
+
     /// The events, oldest first.
     pub fn events(&self) -> impl Iterator<Item = &TailEvent> {
         self.events.iter()

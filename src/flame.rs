@@ -1,0 +1,139 @@
+//! `flamegraph`: what a recording or a process holds, as a picture or a page.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::Context as _;
+use vramscope_events::DeviceId;
+use vramscope_export::{Part, SelectError, Selection, What, folded, html, select, svg};
+
+use crate::{
+    attach,
+    cli::{FlamegraphArgs, parse_duration},
+    output,
+    recorded::{self, Recorded},
+};
+
+/// `vramscope flamegraph FILE|PID`.
+pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
+    let path = options.output.clone().unwrap_or_else(|| {
+        let name = match (options.html, options.folded) {
+            (true, _) => "vramscope.html",
+            (_, true) => "vramscope.folded",
+            _ => "vramscope.svg",
+        };
+        PathBuf::from(name)
+    });
+    output::check(&path, options.force)?;
+    let text = match options.target.parse::<u32>() {
+        Ok(pid) if pid > 0 => of_process(pid, options)?,
+        _ => of_recording(Path::new(&options.target), options)?,
+    };
+    output::file(&path, text.as_bytes(), options.force)?;
+    if path != Path::new("-") {
+        let how = if options.folded {
+            "open it with inferno, flamegraph.pl or at https://www.speedscope.app"
+        } else {
+            "open it in a browser"
+        };
+        eprintln!("written: {} ({how})", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_process(pid: u32, options: &FlamegraphArgs) -> anyhow::Result<String> {
+    let needs = |what| {
+        let error = SelectError::NeedsStream(what);
+        Err(anyhow::Error::from(error).context(format!(
+            "process {pid} is not recorded\n  record it: vramscope attach {pid} -o run.vram; then \
+             vramscope flamegraph run.vram"
+        )))
+    };
+    if options.select.at.is_some() {
+        return needs("--at");
+    }
+    if options.select.peak {
+        return needs("--peak");
+    }
+    if options.diff.is_some() {
+        return needs("--diff");
+    }
+    // Said before the watching, not after it.
+    recorded::choice(&options.select, vramscope_events::Time(0), options.html)?;
+    let mut finished = attach::watch_quietly(pid, &options.watch, options.duration)?;
+    let view = &finished.view;
+    let choice = recorded::choice(&options.select, view.started, options.html)?;
+    let selection = select(&mut finished.collector, view, &choice)?;
+    if options.html {
+        return Ok(html::page(&selection, view));
+    }
+    draw(&selection, options)
+}
+
+fn of_recording(path: &Path, options: &FlamegraphArgs) -> anyhow::Result<String> {
+    let recorded = Recorded::open(path)?;
+    let choice = recorded.choice(&options.select, options.html)?;
+    let gathered = recorded.gather(choice.clone(), 0)?;
+    if options.html {
+        return Ok(html::write(&gathered));
+    }
+    let Some(other) = &options.diff else {
+        return draw(&gathered.selection, options);
+    };
+    let before = if Path::new(other).exists() {
+        let other = Recorded::open(Path::new(other))?;
+        let choice = other.choice(&options.select, false)?;
+        other.gather(choice, 0)?
+    } else {
+        let time = parse_duration(other).map_err(|error| {
+            anyhow::anyhow!("--diff {other} is neither a recording nor a time ({error})")
+        })?;
+        let mut choice = choice;
+        choice.what = What::At(recorded::after(recorded.started(), time));
+        recorded.gather(choice, 0)?
+    };
+    let (before, after) = (&before.selection, &gathered.selection);
+    let weight = recorded::weight(&options.select);
+    if options.folded {
+        return Ok(folded::write_difference(before, after, weight));
+    }
+    let part = part(after)?;
+    // The same device of the other run; its process has another number there.
+    let same = |one: &&Part| one.key.device == part.key.device && one.key.layer == part.key.layer;
+    let empty;
+    let was = match before.parts.iter().find(same) {
+        Some(was) => was,
+        None => {
+            empty = Part {
+                rows: Vec::new(),
+                blocks: Vec::new(),
+                ..part.clone()
+            };
+            &empty
+        }
+    };
+    Ok(svg::write_difference((before, was), (after, part), weight)?)
+}
+
+fn draw(selection: &Selection, options: &FlamegraphArgs) -> anyhow::Result<String> {
+    let weight = recorded::weight(&options.select);
+    if options.folded {
+        return Ok(folded::write(selection, weight));
+    }
+    let part = part(selection)?;
+    let others: Vec<DeviceId> = (selection.parts.iter())
+        .map(|other| other.key.device)
+        .filter(|device| *device != part.key.device)
+        .collect();
+    if !others.is_empty() {
+        eprintln!("note: drawn is {}; choose with --device", part.name());
+    }
+    Ok(svg::write(selection, part, weight)?)
+}
+
+/// A picture is of one device: the one with the most bytes, where none was chosen.
+fn part(selection: &Selection) -> anyhow::Result<&Part> {
+    selection.largest().context(attach::NOTHING_SEEN)
+}

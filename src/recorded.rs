@@ -1,0 +1,282 @@
+//! From a recording and the command line to a selection.
+
+use std::{
+    io::IsTerminal as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use indicatif::{ProgressBar, ProgressStyle};
+use vramscope_collector::{
+    Alarms, Collector, Config, StepLine, StepOptions, UserCode, view::Backend,
+};
+use vramscope_events::{DeviceId, Layer, Pid, ProcessInfo, Record, Time};
+use vramscope_export::{Bound, Choice, Gather, Gathered, PeakFinder, What};
+use vramscope_recording::{News, Piece, Recording};
+
+use crate::cli::{LayerName, Moment, SelectArgs, Weight, Window};
+
+/// A recording that is open.
+pub struct Recorded {
+    path: PathBuf,
+    recording: Recording,
+}
+
+/// Sees the records of a recording go by.
+pub trait Visitor {
+    /// The next records.
+    ///
+    /// # Errors
+    /// Whatever it does with them fails.
+    fn records(&mut self, records: &[Record]) -> anyhow::Result<()>;
+    /// Records are missing; the next ones state everything anew.
+    fn restart(&mut self);
+    /// A process, new or better known.
+    fn process(&mut self, info: &ProcessInfo);
+}
+
+impl Recorded {
+    /// Opens a recording, and says what is wrong with it.
+    ///
+    /// # Errors
+    /// It cannot be read, or it is none.
+    pub fn open(path: &Path) -> anyhow::Result<Recorded> {
+        Ok(Recorded {
+            path: path.to_owned(),
+            recording: Recording::open(path)?,
+        })
+    }
+
+    /// A collector that is set as the one was that recorded, and has seen nothing.
+    ///
+    /// # Errors
+    /// A pattern of the user's code that is no glob.
+    pub fn collector(&self) -> anyhow::Result<Collector> {
+        let info = self.recording.info();
+        let settings = &info.settings;
+        let mut config = Config::new(Backend::Recording, info.started, info.started_unix);
+        config.user_code = UserCode::new(&settings.user_code)?;
+        config.step_on = (settings.step_on.as_ref()).map(|(file, line)| StepLine::new(file, *line));
+        config.capacity = settings.capacity;
+        config.alarms = Alarms {
+            growth_over_baseline: settings.alarm_growth,
+            capacity_use: settings.alarm_capacity,
+            steps_to_decide: settings.steps_to_decide,
+        };
+        config.steps = StepOptions {
+            fold: settings.fold,
+            heartbeat: settings.heartbeat,
+        };
+        let mut collector = Collector::new(config);
+        for process in &info.processes {
+            collector.add_process(process.clone());
+        }
+        collector.set_probes(info.probes.clone());
+        Ok(collector)
+    }
+
+    /// Goes through the whole recording, with a progress bar on a terminal.
+    ///
+    /// # Errors
+    /// The file cannot be read on, or the visitor fails. Damage is no error: it is told on stderr.
+    pub fn visit(&self, what: &str, visitor: &mut dyn Visitor) -> anyhow::Result<()> {
+        let bar = progress(self.recording.length(), what);
+        let mut pieces = self.recording.pieces();
+        while let Some(piece) = pieces.next() {
+            let piece =
+                piece.with_context(|| format!("{} cannot be read on", self.path.display()))?;
+            match piece {
+                Piece::Records(records) => visitor.records(&records)?,
+                Piece::Checkpoint {
+                    checkpoint,
+                    restart: true,
+                } => {
+                    visitor.restart();
+                    visitor.records(&checkpoint.restated())?;
+                }
+                Piece::News(News::Process(info)) => visitor.process(&info),
+                _ => {}
+            }
+            bar.set_position(pieces.position());
+        }
+        bar.finish_and_clear();
+        for damage in pieces.damage() {
+            eprintln!("note: {}: {damage}", self.path.display());
+        }
+        Ok(())
+    }
+
+    /// What the command line selects, with the last `events` events.
+    ///
+    /// # Errors
+    /// As [`Recorded::visit`], and nothing of what was chosen is in the recording.
+    pub fn gather(&self, choice: Choice, events: usize) -> anyhow::Result<Gathered> {
+        let mut selecting = self.selecting(choice, events)?;
+        self.visit("selecting", &mut selecting)?;
+        selecting.finish()
+    }
+
+    /// A visitor that selects.
+    ///
+    /// # Errors
+    /// As [`Recorded::collector`].
+    pub fn selecting(&self, choice: Choice, events: usize) -> anyhow::Result<Selecting<'_>> {
+        Ok(Selecting {
+            gather: Gather::new(self.collector()?, choice, events),
+            recorded: self,
+            infos: Vec::new(),
+        })
+    }
+
+    /// The command line's choice; the peak is looked for.
+    ///
+    /// # Errors
+    /// As [`Recorded::visit`].
+    pub fn choice(&self, args: &SelectArgs, blocks: bool) -> anyhow::Result<Choice> {
+        let mut choice = choice(args, self.recording.info().started, blocks)?;
+        if args.peak {
+            let mut finder = Peaking::default();
+            self.visit("looking for the peak", &mut finder)?;
+            choice.what = What::Peak(finder.0.finish());
+        }
+        Ok(choice)
+    }
+
+    /// When it began.
+    pub fn started(&self) -> Time {
+        self.recording.info().started
+    }
+}
+
+/// The command line's choice, with a peak that nobody has looked for yet.
+///
+/// # Errors
+/// What the command line says does not go together.
+pub fn choice(args: &SelectArgs, started: Time, blocks: bool) -> anyhow::Result<Choice> {
+    let special = args.at.is_some() || args.window.is_some() || args.peak || args.allocated;
+    anyhow::ensure!(
+        !(special && args.by == Weight::Growth),
+        "--by growth is about all survivors\n  leave --at, --window, --peak and --allocated out"
+    );
+    let what = match args {
+        _ if args.by == Weight::Growth => What::Growth,
+        _ if args.allocated => What::Allocated,
+        _ if args.peak => What::Peak(PeakFinder::default().finish()),
+        SelectArgs { at: Some(at), .. } => What::At(after(started, *at)),
+        SelectArgs {
+            window: Some(window),
+            ..
+        } => bounds(*window, started),
+        _ => What::Survivors,
+    };
+    Ok(Choice {
+        what,
+        layer: args.layer.map(|layer| match layer {
+            LayerName::Tensor => Layer::Tensor,
+            LayerName::Driver => Layer::Driver,
+            LayerName::Host => Layer::Host,
+        }),
+        device: args.device.map(DeviceId),
+        process: args.pid.map(Pid),
+        blocks,
+    })
+}
+
+fn bounds(window: Window, started: Time) -> What {
+    let bound = |moment: Option<Moment>, open: Bound| match moment {
+        None => open,
+        Some(Moment::Step(step)) => Bound::Step(step),
+        Some(Moment::Time(time)) => Bound::Time(after(started, time)),
+    };
+    What::Window(
+        bound(window.from, Bound::Step(0)),
+        bound(window.to, Bound::Step(u64::MAX)),
+    )
+}
+
+/// A time of the command line, which counts from the beginning.
+pub fn after(started: Time, time: Duration) -> Time {
+    let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    Time(started.0.saturating_add(nanoseconds))
+}
+
+/// Which number counts.
+pub fn weight(args: &SelectArgs) -> vramscope_export::Weight {
+    match args.by {
+        _ if args.blocks => vramscope_export::Weight::Blocks,
+        Weight::Blocks => vramscope_export::Weight::Blocks,
+        Weight::Bytes | Weight::Growth => vramscope_export::Weight::Bytes,
+    }
+}
+
+/// Selects while the records go by.
+pub struct Selecting<'a> {
+    gather: Gather,
+    recorded: &'a Recorded,
+    infos: Vec<ProcessInfo>,
+}
+
+impl Selecting<'_> {
+    /// What was selected; its notes go to stderr.
+    ///
+    /// # Errors
+    /// Nothing of what was chosen is in the recording.
+    pub fn finish(self) -> anyhow::Result<Gathered> {
+        let gathered = self.gather.finish()?;
+        for note in &gathered.selection.notes {
+            eprintln!("note: {note}");
+        }
+        Ok(gathered)
+    }
+}
+
+impl Visitor for Selecting<'_> {
+    fn records(&mut self, records: &[Record]) -> anyhow::Result<()> {
+        self.gather.push(records);
+        Ok(())
+    }
+
+    fn restart(&mut self) {
+        // It was made once already, so its settings are good.
+        if let Ok(mut fresh) = self.recorded.collector() {
+            for info in &self.infos {
+                fresh.add_process(info.clone());
+            }
+            self.gather.restart(fresh);
+        }
+    }
+
+    fn process(&mut self, info: &ProcessInfo) {
+        self.infos.push(info.clone());
+        self.gather.process(info.clone());
+    }
+}
+
+#[derive(Default)]
+struct Peaking(PeakFinder);
+
+impl Visitor for Peaking {
+    fn records(&mut self, records: &[Record]) -> anyhow::Result<()> {
+        self.0.push(records);
+        Ok(())
+    }
+
+    fn restart(&mut self) {
+        self.0.restart();
+    }
+
+    fn process(&mut self, _: &ProcessInfo) {}
+}
+
+fn progress(length: u64, what: &str) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(length);
+    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent} % {eta}") {
+        bar.set_style(style);
+    }
+    bar.set_message(what.to_owned());
+    bar
+}
