@@ -13,6 +13,7 @@ use vramscope_export::{
     Gathered, MOST_EVENTS, Weight, csv, firefox, folded, parquet, perfetto, pprof, speedscope,
     torch_snapshot,
 };
+use vramscope_recording::Checkpoint;
 
 use crate::{
     cli::{ExportArgs, ExportFormat},
@@ -40,8 +41,7 @@ pub fn export(options: &ExportArgs) -> anyhow::Result<ExitCode> {
     let choice = recorded.choice(&options.select, blocks)?;
     if options.to == ExportFormat::Parquet {
         output::folder(&path, options.force, |folder| {
-            let selecting = recorded.selecting(choice, 0)?;
-            tables(&recorded, selecting, folder)
+            tables(&recorded, recorded.selecting(choice, 0), folder)
         })?;
     } else {
         let events = match options.to {
@@ -97,7 +97,6 @@ fn tables(recorded: &Recorded, selecting: Selecting<'_>, folder: &Path) -> anyho
     let mut both = Tables {
         events: parquet::Events::new(create("events.parquet")?)?,
         selecting,
-        restarted: false,
     };
     recorded.visit("writing events", &mut both)?;
     both.events.finish()?;
@@ -110,21 +109,16 @@ fn tables(recorded: &Recorded, selecting: Selecting<'_>, folder: &Path) -> anyho
 struct Tables<'a, W: std::io::Write + Send> {
     events: parquet::Events<W>,
     selecting: Selecting<'a>,
-    /// What is restated is no event.
-    restarted: bool,
 }
 
 impl<W: std::io::Write + Send> Visitor for Tables<'_, W> {
     fn records(&mut self, records: &[Record]) -> anyhow::Result<()> {
-        if !std::mem::take(&mut self.restarted) {
-            self.events.push(records)?;
-        }
+        self.events.push(records)?;
         self.selecting.records(records)
     }
 
-    fn restart(&mut self) {
-        self.restarted = true;
-        self.selecting.restart();
+    fn restart(&mut self, checkpoint: &Checkpoint) {
+        self.selecting.restart(checkpoint);
     }
 
     fn process(&mut self, info: &ProcessInfo) {

@@ -8,12 +8,10 @@ use std::{
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
-use vramscope_collector::{
-    Alarms, Collector, Config, StepLine, StepOptions, UserCode, view::Backend,
-};
+use vramscope_collector::{Collector, Config};
 use vramscope_events::{DeviceId, Layer, Pid, ProcessInfo, Record, Time};
 use vramscope_export::{Bound, Choice, Gather, Gathered, PeakFinder, What};
-use vramscope_recording::{News, Piece, Recording};
+use vramscope_recording::{Checkpoint, News, Piece, Recording};
 
 use crate::cli::{LayerName, Moment, SelectArgs, Weight, Window};
 
@@ -21,6 +19,7 @@ use crate::cli::{LayerName, Moment, SelectArgs, Weight, Window};
 pub struct Recorded {
     path: PathBuf,
     recording: Recording,
+    config: Config,
 }
 
 /// Sees the records of a recording go by.
@@ -30,8 +29,8 @@ pub trait Visitor {
     /// # Errors
     /// Whatever it does with them fails.
     fn records(&mut self, records: &[Record]) -> anyhow::Result<()>;
-    /// Records are missing; the next ones state everything anew.
-    fn restart(&mut self);
+    /// Records are missing: what comes follows from what the checkpoint states.
+    fn restart(&mut self, checkpoint: &Checkpoint);
     /// A process, new or better known.
     fn process(&mut self, info: &ProcessInfo);
 }
@@ -42,38 +41,33 @@ impl Recorded {
     /// # Errors
     /// It cannot be read, or it is none.
     pub fn open(path: &Path) -> anyhow::Result<Recorded> {
+        let recording = Recording::open(path)?;
         Ok(Recorded {
             path: path.to_owned(),
-            recording: Recording::open(path)?,
+            config: Config::of_recording(recording.info())?,
+            recording,
         })
     }
 
     /// A collector that is set as the one was that recorded, and has seen nothing.
-    ///
-    /// # Errors
-    /// A pattern of the user's code that is no glob.
-    pub fn collector(&self) -> anyhow::Result<Collector> {
+    fn collector(&self) -> Collector {
         let info = self.recording.info();
-        let settings = &info.settings;
-        let mut config = Config::new(Backend::Recording, info.started, info.started_unix);
-        config.user_code = UserCode::new(&settings.user_code)?;
-        config.step_on = (settings.step_on.as_ref()).map(|(file, line)| StepLine::new(file, *line));
-        config.capacity = settings.capacity;
-        config.alarms = Alarms {
-            growth_over_baseline: settings.alarm_growth,
-            capacity_use: settings.alarm_capacity,
-            steps_to_decide: settings.steps_to_decide,
-        };
-        config.steps = StepOptions {
-            fold: settings.fold,
-            heartbeat: settings.heartbeat,
-        };
-        let mut collector = Collector::new(config);
+        let mut collector = Collector::new(self.config.clone());
         for process in &info.processes {
             collector.add_process(process.clone());
         }
         collector.set_probes(info.probes.clone());
-        Ok(collector)
+        collector
+    }
+
+    /// A collector that knows what a checkpoint states.
+    fn restored(&self, checkpoint: &Checkpoint) -> Collector {
+        Collector::restore(self.config.clone(), checkpoint).unwrap_or_else(|error| {
+            eprintln!("note: steps and growth before the gap are not known: {error}");
+            let mut collector = self.collector();
+            collector.ingest(&checkpoint.restated());
+            collector
+        })
     }
 
     /// Goes through the whole recording, with a progress bar on a terminal.
@@ -91,11 +85,9 @@ impl Recorded {
                 Piece::Checkpoint {
                     checkpoint,
                     restart: true,
-                } => {
-                    visitor.restart();
-                    visitor.records(&checkpoint.restated())?;
-                }
+                } => visitor.restart(&checkpoint),
                 Piece::News(News::Process(info)) => visitor.process(&info),
+                // Probes are of no interest here, and a checkpoint on the way restates what is known.
                 _ => {}
             }
             bar.set_position(pieces.position());
@@ -112,21 +104,17 @@ impl Recorded {
     /// # Errors
     /// As [`Recorded::visit`], and nothing of what was chosen is in the recording.
     pub fn gather(&self, choice: Choice, events: usize) -> anyhow::Result<Gathered> {
-        let mut selecting = self.selecting(choice, events)?;
+        let mut selecting = self.selecting(choice, events);
         self.visit("selecting", &mut selecting)?;
         selecting.finish()
     }
 
     /// A visitor that selects.
-    ///
-    /// # Errors
-    /// As [`Recorded::collector`].
-    pub fn selecting(&self, choice: Choice, events: usize) -> anyhow::Result<Selecting<'_>> {
-        Ok(Selecting {
-            gather: Gather::new(self.collector()?, choice, events),
+    pub fn selecting(&self, choice: Choice, events: usize) -> Selecting<'_> {
+        Selecting {
+            gather: Gather::new(self.collector(), choice, events),
             recorded: self,
-            infos: Vec::new(),
-        })
+        }
     }
 
     /// The command line's choice; the peak is looked for.
@@ -214,7 +202,6 @@ pub fn weight(args: &SelectArgs) -> vramscope_export::Weight {
 pub struct Selecting<'a> {
     gather: Gather,
     recorded: &'a Recorded,
-    infos: Vec<ProcessInfo>,
 }
 
 impl Selecting<'_> {
@@ -237,18 +224,12 @@ impl Visitor for Selecting<'_> {
         Ok(())
     }
 
-    fn restart(&mut self) {
-        // It was made once already, so its settings are good.
-        if let Ok(mut fresh) = self.recorded.collector() {
-            for info in &self.infos {
-                fresh.add_process(info.clone());
-            }
-            self.gather.restart(fresh);
-        }
+    fn restart(&mut self, checkpoint: &Checkpoint) {
+        let collector = self.recorded.restored(checkpoint);
+        self.gather.restart(collector, checkpoint.time);
     }
 
     fn process(&mut self, info: &ProcessInfo) {
-        self.infos.push(info.clone());
         self.gather.process(info.clone());
     }
 }
@@ -262,8 +243,8 @@ impl Visitor for Peaking {
         Ok(())
     }
 
-    fn restart(&mut self) {
-        self.0.restart();
+    fn restart(&mut self, checkpoint: &Checkpoint) {
+        self.0.restart(&checkpoint.restated());
     }
 
     fn process(&mut self, _: &ProcessInfo) {}

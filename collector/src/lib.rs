@@ -27,9 +27,12 @@ pub mod fixture;
 pub mod flamegraph;
 mod floor;
 pub mod grouping;
+pub mod intake;
 mod ledger;
 mod log;
 mod process;
+pub mod recorder;
+pub mod replay;
 pub mod report;
 mod site;
 mod snapshot;
@@ -43,8 +46,7 @@ mod verdict;
 pub mod view;
 
 pub use books::{BookKey, HOST_DEVICE, SiteTotals};
-pub use collector::{Collector, Survivor};
-
+pub use collector::{Collector, RestoreError, STATE_VERSION, Survivor};
 pub use config::{Alarms, Config, StepOptions};
 pub use stacks::NamedStack;
 pub use step_line::StepLine;

@@ -26,7 +26,6 @@ pub struct Gather {
     passed: bool,
     record: u64,
     last: Time,
-    restarts: u64,
 }
 
 /// What a stream gave.
@@ -62,7 +61,6 @@ impl Gather {
             passed: false,
             record: 0,
             last: Time(0),
-            restarts: 0,
         }
     }
 
@@ -71,14 +69,17 @@ impl Gather {
         self.collector.add_process(info);
     }
 
-    /// Records are missing; the next ones state everything anew. `fresh` is a collector that has
-    /// seen nothing. What was only in the past (all that was ever allocated) is lost.
-    pub fn restart(&mut self, fresh: Collector) {
-        self.collector = fresh;
+    /// Records are missing: the stream goes on at `time` with what `collector` knows.
+    pub fn restart(&mut self, collector: Collector, time: Time) {
+        // A moment within the gap is the last one before it, where there is one.
+        if matches!(self.choice.what, What::At(at) if at < time) && !self.passed && self.record > 0 {
+            self.stop();
+        }
+        self.collector = collector;
+        self.last = self.last.max(time);
         if !self.passed {
             self.tail.restart();
         }
-        self.restarts += 1;
     }
 
     /// Takes the next records of the stream.
@@ -179,12 +180,7 @@ impl Gather {
                     .or_insert_with(|| maker.stack(event.process, stack));
             }
         }
-        let mut selection = maker.finish(&view, &self.choice, moment);
-        if self.restarts > 0 && matches!(self.choice.what, What::Allocated) {
-            selection
-                .notes
-                .push("the beginning of the recording is missing: there was more".into());
-        }
+        let selection = maker.finish(&view, &self.choice, moment);
         Ok(Gathered {
             selection,
             view,

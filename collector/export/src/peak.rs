@@ -72,10 +72,15 @@ impl PeakFinder {
         }
     }
 
-    /// Records are missing; the next ones state everything anew.
-    pub fn restart(&mut self) {
+    /// Records are missing: the stream goes on with what these allocations say is alive.
+    pub fn restart(&mut self, restated: &[Record]) {
         self.live.clear();
         self.bytes.clear();
+        let (record, peaks) = (self.record, self.peaks.clone());
+        self.push(restated);
+        // They are no records of the stream, and no peak lies in them.
+        self.record = record;
+        self.peaks = peaks;
     }
 
     /// The peaks of what was taken.

@@ -1,6 +1,6 @@
 //! What is in a recording, piece by piece.
 
-use std::io;
+use std::{io, sync::Arc};
 
 use vramscope_events::Record;
 use zstd::stream::raw::{DParameter, Decoder as Zstd, InBuffer, Operation as _, OutBuffer};
@@ -41,8 +41,8 @@ pub enum Piece {
 }
 
 /// The pieces of a recording from some place on.
-pub struct Pieces<'a> {
-    source: &'a Source,
+pub struct Pieces {
+    source: Arc<Source>,
     walk: Walk,
     segment: Option<Segment>,
     /// Events are missing since the last checkpoint.
@@ -59,9 +59,9 @@ struct Segment {
     columns: Decoder,
 }
 
-impl<'a> Pieces<'a> {
+impl Pieces {
     /// `broken`: whether what is before the first checkpoint cannot be used.
-    pub(crate) fn new(source: &'a Source, walk: Walk, broken: bool) -> Pieces<'a> {
+    pub(crate) fn new(source: Arc<Source>, walk: Walk, broken: bool) -> Pieces {
         Pieces {
             source,
             walk,
@@ -89,7 +89,7 @@ impl<'a> Pieces<'a> {
             let at = self.walk.at;
             let next = self
                 .walk
-                .next(self.source)
+                .next(&self.source)
                 .map_err(|cause| ReadError::Io { at, cause })?;
             match next {
                 Next::End => {
@@ -209,7 +209,7 @@ impl<'a> Pieces<'a> {
     }
 }
 
-impl Iterator for Pieces<'_> {
+impl Iterator for Pieces {
     type Item = Result<Piece, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {

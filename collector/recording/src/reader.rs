@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use vramscope_events::{Record, Time};
@@ -22,7 +23,7 @@ use crate::{
 /// A recording, opened for reading. Nothing of its events is in memory.
 #[derive(Debug)]
 pub struct Recording {
-    source: Source,
+    source: Arc<Source>,
     info: SessionInfo,
     /// Where the chunk after the first begins.
     start: u64,
@@ -77,7 +78,7 @@ impl Recording {
         let (info, start) = session(&source, path)?;
         let mut recording = Recording {
             span: (info.started, info.started),
-            source,
+            source: Arc::new(source),
             info,
             start,
             checkpoints: Vec::new(),
@@ -136,31 +137,39 @@ impl Recording {
     }
 
     /// Everything from the start.
-    pub fn pieces(&self) -> Pieces<'_> {
+    pub fn pieces(&self) -> Pieces {
         let rotated = self.rotated().is_some();
-        Pieces::new(&self.source, Walk::after_session(self.start), rotated)
+        Pieces::new(
+            Arc::clone(&self.source),
+            Walk::after_session(self.start),
+            rotated,
+        )
     }
 
     /// Everything from the last whole checkpoint on whose moment is not after `moment`; it comes
     /// first, as a restart. From the start where there is none.
-    pub fn pieces_from(&self, moment: Time) -> Pieces<'_> {
+    pub fn pieces_from(&self, moment: Time) -> Pieces {
         let before = |at: &&CheckpointAt| at.time <= moment;
         let mut candidates = self.checkpoints.iter().rev().skip_while(|at| !before(at));
         match candidates.find(|at| self.read_checkpoint(at).is_ok()) {
-            Some(at) => Pieces::new(&self.source, Walk::new(at.offset, at.sequence), true),
+            Some(at) => Pieces::new(
+                Arc::clone(&self.source),
+                Walk::new(at.offset, at.sequence),
+                true,
+            ),
             None => self.pieces(),
         }
     }
 
     /// All records from the start, in batches.
-    pub fn batches(&self) -> Batches<'_> {
+    pub fn batches(&self) -> Batches {
         Batches {
             pieces: self.pieces(),
         }
     }
 
     /// Records from the last checkpoint before `moment` on; the first batch is then a restart.
-    pub fn batches_from(&self, moment: Time) -> Batches<'_> {
+    pub fn batches_from(&self, moment: Time) -> Batches {
         Batches {
             pieces: self.pieces_from(moment),
         }
@@ -317,11 +326,11 @@ fn session(source: &Source, path: &Path) -> Result<(SessionInfo, u64), OpenError
 }
 
 /// The records of a recording, in batches.
-pub struct Batches<'a> {
-    pieces: Pieces<'a>,
+pub struct Batches {
+    pieces: Pieces,
 }
 
-impl Batches<'_> {
+impl Batches {
     /// What was found to be wrong so far.
     pub fn damage(&self) -> &[Damage] {
         self.pieces.damage()
@@ -333,7 +342,7 @@ impl Batches<'_> {
     }
 }
 
-impl Iterator for Batches<'_> {
+impl Iterator for Batches {
     type Item = Result<Batch, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {

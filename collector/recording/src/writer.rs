@@ -136,11 +136,19 @@ impl Writer {
         self.chunk(Kind::NEWS, 0, span, &payload, payload.len())
     }
 
-    /// The end of the file; `offset` is where it will stand.
-    pub fn end(&mut self, end: &End, offset: u64) -> Vec<u8> {
+    /// The end of the file; `offset` is where it will stand. Nothing changes: the same recording
+    /// can go on elsewhere.
+    pub fn end(&self, end: &End, offset: u64) -> Vec<u8> {
         let payload = json(end);
         let span = (end.until.0, end.until.0);
-        let mut out = self.chunk(Kind::END, CRITICAL, span, &payload, payload.len());
+        let mut out = chunk(
+            self.sequence,
+            Kind::END,
+            CRITICAL,
+            span,
+            &payload,
+            payload.len(),
+        );
         let mut trailer = TRAILER_MAGIC.to_vec();
         trailer.extend(offset.to_le_bytes());
         trailer.extend(crc32c::crc32c(&trailer).to_le_bytes());
@@ -152,25 +160,37 @@ impl Writer {
         &mut self,
         kind: Kind,
         flags: u8,
-        (first, last): (u64, u64),
+        span: (u64, u64),
         payload: &[u8],
         raw: usize,
     ) -> Vec<u8> {
-        let header = Header {
-            kind,
-            flags,
-            sequence: self.sequence,
-            first,
-            last,
-            stored: u32::try_from(payload.len()).unwrap_or(u32::MAX),
-            raw: u32::try_from(raw).unwrap_or(u32::MAX),
-            crc: crc32c::crc32c(payload),
-        };
+        let out = chunk(self.sequence, kind, flags, span, payload, raw);
         self.sequence += 1;
-        let mut out = header.to_bytes().to_vec();
-        out.extend_from_slice(payload);
         out
     }
+}
+
+fn chunk(
+    sequence: u64,
+    kind: Kind,
+    flags: u8,
+    (first, last): (u64, u64),
+    payload: &[u8],
+    raw: usize,
+) -> Vec<u8> {
+    let header = Header {
+        kind,
+        flags,
+        sequence,
+        first,
+        last,
+        stored: u32::try_from(payload.len()).unwrap_or(u32::MAX),
+        raw: u32::try_from(raw).unwrap_or(u32::MAX),
+        crc: crc32c::crc32c(payload),
+    };
+    let mut out = header.to_bytes().to_vec();
+    out.extend_from_slice(payload);
+    out
 }
 
 fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
