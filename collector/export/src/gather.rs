@@ -7,7 +7,8 @@ use vramscope_events::{Pid, ProcessInfo, Record, StackId, Time};
 use crate::{
     frames::StackIndex,
     peak::Peak,
-    selection::{Choice, Maker, SelectError, Selection, Taken, What, books},
+    select::{Maker, Taken, books},
+    selection::{Choice, SelectError, Selection, What},
     tail::Tail,
 };
 
@@ -72,7 +73,8 @@ impl Gather {
     /// Records are missing: the stream goes on at `time` with what `collector` knows.
     pub fn restart(&mut self, collector: Collector, time: Time) {
         // A moment within the gap is the last one before it, where there is one.
-        if matches!(self.choice.what, What::At(at) if at < time) && !self.passed && self.record > 0 {
+        if matches!(self.choice.what, What::At(at) if at < time) && !self.passed && self.record > 0
+        {
             self.stop();
         }
         self.collector = collector;

@@ -20,6 +20,7 @@ pub mod parquet;
 mod peak;
 pub mod perfetto;
 pub mod pprof;
+mod select;
 mod selection;
 pub mod speedscope;
 pub mod svg;
@@ -28,8 +29,9 @@ pub mod torch_snapshot;
 
 pub use gather::{Gather, Gathered};
 pub use peak::{Peak, PeakFinder, Peaks};
+pub use select::select;
 pub use selection::{
     BlockRow, Bound, Choice, Kind, Part, Row, SelectError, Selection, Weight, What, layer_name,
-    place, select,
+    place,
 };
 pub use tail::{MOST_EVENTS, Tail, TailEvent, TailKind};

@@ -13,7 +13,8 @@ use std::{
 use serde_json::Value;
 use support::{Stream, consume, consumers, hostile, python, recorded, run, small};
 use vramscope_export::{
-    Gathered, Weight, csv, firefox, html, parquet, perfetto, pprof, speedscope, svg, torch_snapshot,
+    Gathered, Weight, What, csv, firefox, html, parquet, perfetto, pprof, speedscope, svg,
+    torch_snapshot,
 };
 use vramscope_test_support::{root, skip};
 
@@ -422,6 +423,33 @@ fn the_page_works_in_a_browser() {
     assert_eq!(seen["zoomed"], "100%");
     assert_ne!(seen["shown"], seen["unzoomed"]);
     assert_ne!(seen["themes"][0], seen["themes"][1]);
+}
+
+#[test]
+fn the_page_shows_every_kind_of_selection() {
+    let Some(chromium) = chromium("the_page_shows_every_kind_of_selection") else {
+        return;
+    };
+    let stream = small();
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    for (what, words) in [
+        (What::Growth, "/step"),
+        (What::Allocated, "MB"),
+        (What::Peak(stream.peaks()), "MB"),
+        (What::At(vramscope_events::Time(1)), "Nothing"),
+    ] {
+        let gathered = stream.gather(support::blocks(what));
+        fs::write(&page, html::write(&gathered)).unwrap();
+        let seen = browse(&chromium, &page, "parts");
+        let parts = seen["parts"].as_array().unwrap();
+        assert_eq!(parts.len(), gathered.selection.parts.len());
+        for (seen, part) in parts.iter().zip(&gathered.selection.parts) {
+            assert_eq!(seen["bytes"], part.bytes(), "{}", part.name());
+        }
+        let text = parts[0]["text"].as_str().unwrap();
+        assert!(text.contains(words), "{text}");
+    }
 }
 
 #[test]

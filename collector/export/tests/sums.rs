@@ -9,8 +9,8 @@ use prost::Message;
 use support::{Stream, alive, blocks, hostile, recorded, small};
 use vramscope_events::Time;
 use vramscope_export::{
-    Bound, Choice, Gathered, Weight, What, csv, firefox, folded, html, parquet, perfetto, pprof,
-    speedscope, svg, torch_snapshot,
+    Bound, Choice, Gather, Gathered, MOST_EVENTS, Weight, What, csv, firefox, folded, html,
+    parquet, perfetto, pprof, speedscope, svg, torch_snapshot,
 };
 
 const PROGRAMS: [&str; 4] = [
@@ -337,6 +337,38 @@ fn all_allocations() {
             firefox::write(&gathered, Vec::new()),
             Err(firefox::Error::NotBlocks)
         ));
+    }
+}
+
+#[test]
+fn a_stream_goes_on_after_a_gap() {
+    use vramscope_collector::{Collector, Config, view::Backend};
+    for stream in recorded(&PROGRAMS[..2]) {
+        let (quarter, half) = (stream.records.len() / 4, stream.records.len() / 2);
+        let fresh = |records: &[vramscope_events::Record]| {
+            let mut collector = Collector::new(Config::new(Backend::Recording, Time(0), 0));
+            collector.add_process(stream.info.clone());
+            collector.ingest(records);
+            collector
+        };
+        let resumed = stream.records[half].time;
+        let with_gap = |what| {
+            let mut gather = Gather::new(fresh(&[]), blocks(what), MOST_EVENTS);
+            gather.push(&stream.records[..quarter]);
+            gather.restart(fresh(&stream.records[..half]), resumed);
+            gather.push(&stream.records[half..]);
+            gather.finish().unwrap()
+        };
+        // The end is known as if nothing were missing.
+        check(
+            &stream,
+            &with_gap(What::Survivors),
+            alive(&stream.records, |_, _| false),
+        );
+        // Of a moment within the gap, what was known before it.
+        let inside = Time((stream.records[quarter].time.0 + resumed.0) / 2);
+        let before = alive(&stream.records, |index, _| index >= quarter);
+        check(&stream, &with_gap(What::At(inside)), before);
     }
 }
 

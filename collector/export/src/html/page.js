@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const ORIGINS = ["own", "torch", "library", "native", "backward"];
-  const ROW = 20, LEAST = 0.6, SITES = 100;
+  const ROW = 20, LEAST = 1, SITES = 100;
   const state = { part: 0, weight: "bytes", window: null, zoom: [], pattern: null, sort: "value", down: true, all: false };
 
   // ---- small helpers
@@ -277,8 +277,11 @@
     const clip = (bucket) => Math.max(0, Math.min(data.buckets, bucket));
     state.window = from === null ? null : [clip(Math.min(from, to)), clip(Math.max(from, to))];
     if (state.window && state.window[0] === state.window[1]) state.window = null;
-    drawWindow(); drawGraph(); drawTable(); remember();
+    drawWindow();
+    // Many moves of a pointer come between two pictures.
+    if (!waiting) waiting = requestAnimationFrame(() => { waiting = 0; draw(); });
   };
+  let waiting = 0;
   const timed = () => part().rows.some((row) => row[1] >= 0);
   {
     const box = $("timeline");

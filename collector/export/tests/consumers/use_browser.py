@@ -121,6 +121,8 @@ class Browser:
         self.call("Input.insertText", text=text)
 
     def status(self):
+        # What a move of the pointer changed is drawn with the next picture.
+        self.js("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
         exact = self.js("(document.querySelector('#status b') || {title: ''}).title")
         return {"text": self.js("document.querySelector('#status').textContent"),
                 "bytes": int("".join(filter(str.isdigit, exact)) or 0)}
@@ -149,8 +151,10 @@ def use(browser, url):
     seen["bounds"] = browser.js("new URLSearchParams(location.hash.slice(1)).get('window')")
     browser.js("document.querySelector('#timeline').focus()")
     browser.key("ArrowRight")
+    browser.status()
     seen["moved"] = browser.js("new URLSearchParams(location.hash.slice(1)).get('window')")
     browser.key("ArrowRight", 8)
+    browser.status()
     seen["wider"] = browser.js("new URLSearchParams(location.hash.slice(1)).get('window')")
     browser.key("Escape")
     seen["cleared"] = browser.status()
@@ -195,6 +199,15 @@ def hostile(browser, url):
     }
 
 
+def parts(browser, url):
+    browser.open(url)
+    seen = []
+    for part in range(browser.js("document.querySelector('#part').options.length")):
+        browser.open(f"{url}#part={part}")
+        seen.append(browser.status())
+    return {"parts": seen}
+
+
 def picture(browser, url):
     browser.open(url)
     return {
@@ -211,7 +224,7 @@ def main():
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         browser = Browser(chromium, profile)
         try:
-            seen = {"use": use, "hostile": hostile, "picture": picture}[what](browser, url)
+            seen = {"use": use, "hostile": hostile, "picture": picture, "parts": parts}[what](browser, url)
             for folder in shots:
                 for theme in ("light", "dark"):
                     for width, height in ((1280, 900), (640, 900)):
