@@ -5,8 +5,10 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
   const ORIGINS = ["own", "torch", "library", "native", "backward"];
-  const ROW = 20, LEAST = 1, SITES = 100;
-  const state = { part: 0, weight: "bytes", window: null, zoom: [], pattern: null, sort: "value", down: true, all: false };
+  const ROW = 20, SITES = 100;
+  // Thinner frames are not drawn, in pixels; while a window is being dragged, fewer still.
+  const LEAST = 1, LEAST_MOVING = 4;
+  const state = { part: 0, weight: "bytes", window: null, zoom: [], pattern: null, sort: "value", down: true, all: false, moving: false };
 
   // ---- small helpers
   const make = (tag, options = {}, ...children) => {
@@ -79,14 +81,14 @@
   };
 
   // ---- icicle
-  let drawn = new Map(), focused = null;
+  let drawn = new Map(), focused = null, shownRoot = null;
   const drawGraph = () => {
     const graph = $("graph"), hadFocus = graph.contains(document.activeElement);
     const root = tree(), top = zoomed(root), width = graph.clientWidth || 1000;
     const nodes = [];
     drawn = new Map();
     const place = (node, left, share, level) => {
-      if (share * width < LEAST) return;
+      if (share * width < (state.moving ? LEAST_MOVING : LEAST)) return;
       const frame = node.frame < 0 ? null : data.frames[node.frame];
       const text = frame ? frame[0] : "all";
       const element = make("div", {
@@ -94,7 +96,6 @@
         role: "treeitem", tabindex: "-1", "aria-level": node.depth + 1,
         "aria-label": `${text}, ${amount(node.value)}, ${percent(node.value, root.value)}`,
         text: share * width > 26 ? text : "",
-        on: { click: () => zoom(node), focus: () => detail(node, root), mouseenter: () => detail(node, root) },
       });
       element.style.left = 100 * left + "%";
       element.style.width = 100 * share + "%";
@@ -112,7 +113,7 @@
     };
     const ancestors = [];
     for (let at = top.parent; at; at = at.parent) ancestors.unshift(at);
-    ancestors.forEach((node, level) => { node.only = true; placeWide(node, level, nodes, root); });
+    ancestors.forEach((node, level) => { placeWide(node, level, nodes); });
     place(top, 0, 1, ancestors.length);
     const levels = nodes.reduce((most, node) => Math.max(most, parseInt(node.style.top, 10)), 0);
     graph.style.height = (root.value > 0 ? levels + ROW : 0) + "px";
@@ -120,15 +121,14 @@
     focused = top.element || null;
     if (focused) focused.tabIndex = 0;
     if (hadFocus && focused) focused.focus();
+    shownRoot = root;
     describe(root, top);
-    return root;
   };
-  const placeWide = (node, level, nodes, root) => {
+  const placeWide = (node, level, nodes) => {
     const frame = node.frame < 0 ? null : data.frames[node.frame];
     const element = make("div", {
       class: "frame dim " + (frame ? ORIGINS[frame[1]] : "root"), role: "treeitem", tabindex: "-1",
       "aria-level": node.depth + 1, text: frame ? frame[0] : "all",
-      on: { click: () => zoom(node), focus: () => detail(node, root), mouseenter: () => detail(node, root) },
     });
     element.style.left = "0"; element.style.width = "100%"; element.style.top = level * ROW + "px";
     nodes.push(element);
@@ -156,6 +156,9 @@
       status.append("; found: ", make("b", { text: found ? `${amount(found)}, ${percent(found, root.value)}` : "nothing" }));
     }
   };
+  for (const [event, run] of [["click", zoom], ["focusin", (node) => detail(node, shownRoot)], ["mouseover", (node) => detail(node, shownRoot)]]) {
+    $("graph").addEventListener(event, ({ target }) => { if (drawn.has(target)) run(drawn.get(target)); });
+  }
   $("graph").addEventListener("keydown", (event) => {
     const node = drawn.get(document.activeElement);
     if (!node) return;
@@ -298,12 +301,17 @@
     box.addEventListener("pointermove", (event) => {
       if (from === null) return;
       const to = at(event);
+      state.moving = true;
       setWindow(Math.floor(Math.min(from, to)), Math.ceil(Math.max(from, to)));
     });
     box.addEventListener("pointerup", (event) => {
-      if (from !== null && Math.abs(at(event) - from) < 0.5) setWindow(null);
+      if (from === null) return;
+      state.moving = false;
+      if (Math.abs(at(event) - from) < 0.5) setWindow(null);
+      else setWindow(...(state.window || [null]));
       from = null;
     });
+    box.addEventListener("pointercancel", () => { from = null; state.moving = false; draw(); });
     box.addEventListener("keydown", (event) => {
       if (!timed()) return;
       const step = Math.max(1, Math.round(data.buckets / 50));
