@@ -96,10 +96,15 @@ pub fn draw(picture: Picture) -> Result<String, Error> {
     options.font_width = 0.615;
     options.direction = Direction::Inverted;
     options.text_truncate_direction = TextTruncateDirection::Right;
-    options.bgcolors = Some(BackgroundColor::Flat(rgb([250, 250, 250])));
-    if picture.before.is_none() {
-        options.palette_map = Some(&mut palette);
-    }
+    let background = match picture.before {
+        None => {
+            options.palette_map = Some(&mut palette);
+            [250, 250, 250]
+        }
+        // What did not change is white.
+        Some(_) => [214, 217, 222],
+    };
+    options.bgcolors = Some(BackgroundColor::Flat(rgb(background)));
     let all = lines.len() <= DRAW_ALL;
     options.min_width = if all { 0.0 } else { LEAST_PERCENT };
     let mut out = Vec::new();
@@ -258,7 +263,7 @@ fn legend(y: usize, all: bool) -> String {
 
 /// What the colours of a comparison mean.
 fn legend_of_changes(y: usize, all: bool) -> String {
-    let text = "red: more than before; blue: less; width: now";
+    let text = "red: more than before; blue: less; white: the same; width: now";
     let mut out = format!("<g id=\"legend\"><text x=\"10\" y=\"{y}\">{text}</text>");
     left_out(&mut out, 10 + text.len() * FONT_SIZE * 6 / 10 + 18, y, all);
     out.push_str("</g>");
