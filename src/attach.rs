@@ -14,7 +14,7 @@ use std::{
 
 use anyhow::Context as _;
 use vramscope_collector::{
-    flamegraph as flames,
+    Collector, flamegraph as flames,
     report::{Options, json, layout::Color, markdown, text},
     view::{DeviceView, Grouping, ProcessView, View},
 };
@@ -22,9 +22,13 @@ use vramscope_events::Pid;
 use vramscope_tui::{Feed, Options as LiveOptions, Source};
 
 use crate::{
-    cli::{AttachArgs, FlamegraphArgs, Format, ReportArgs, ReportStyle, TargetArgs, Weight},
+    cli::{
+        AttachArgs, FlamegraphArgs, Format, RecordArgs, ReportArgs, ReportStyle, TargetArgs, Weight,
+    },
     engine::{End, Engine, Finished},
-    output, signals, target,
+    output, recording, signals,
+    subject::Subject,
+    target,
 };
 
 /// How often a headless session looks at the clock.
@@ -41,37 +45,49 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
         && std::io::stdout().is_terminal()
         && std::io::stdin().is_terminal();
     let show = if live { Show::Live } else { Show::Nothing };
-    let finished = watch(&options.target, options.duration, show)?;
+    recording::check(&options.record)?;
+    let record = Some(&options.record);
+    let finished = watch(&options.target, options.duration, show, record)?;
     if let Some(path) = &options.flamegraph {
-        let svg = flame(&finished, None, Weight::Bytes, false)?;
-        output::file(path, &svg, false)?;
+        let svg = flame(&finished.view, None, Weight::Bytes, false)?;
+        output::file(path, &svg, options.record.force)?;
         eprintln!("flamegraph: {}", path.display());
     }
-    print_report(&finished, &options.report)?;
+    print_report(&finished.view, &finished.collector, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
-/// `vramscope report PID`.
+/// `vramscope report PID` and `vramscope report FILE`.
 pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
-    print_report(&finished, &options.report)?;
+    if let Subject::Recording(place) = &options.target.subject {
+        let mut replay = recording::at(place, Some(&options.target))?;
+        let view = replay.view();
+        print_report(&view, replay.collector(), &options.report)?;
+        return Ok(recording::exit_code(&replay));
+    }
+    let finished = watch(&options.target, Some(options.duration), Show::Nothing, None)?;
+    print_report(&finished.view, &finished.collector, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
-/// `vramscope flamegraph PID`.
+/// `vramscope flamegraph PID` and `vramscope flamegraph FILE`.
 pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
     let to_stdout = options.output == Path::new("-");
-    if !to_stdout && !options.force && options.output.exists() {
-        // Said before the watching, not after it.
-        anyhow::bail!(
-            "{} is there already\n  write over it with --force, or name another file with -o",
-            options.output.display()
-        );
-    }
-    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
-    let picture = flame(&finished, options.device, options.weight, options.folded)?;
+    // Said before the watching, not after it.
+    output::check_free(&options.output, options.force)?;
+    let (view, code) = match &options.target.subject {
+        Subject::Recording(place) => {
+            let mut replay = recording::at(place, Some(&options.target))?;
+            (replay.view(), recording::exit_code(&replay))
+        }
+        Subject::Process(_) => {
+            let finished = watch(&options.target, Some(options.duration), Show::Nothing, None)?;
+            (finished.view, ExitCode::SUCCESS)
+        }
+    };
+    let picture = flame(&view, options.device, options.weight, options.folded)?;
     output::file(&options.output, &picture, options.force)?;
     if !to_stdout {
         eprintln!(
@@ -79,7 +95,7 @@ pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
             options.output.display()
         );
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 /// What is on the screen meanwhile.
@@ -92,13 +108,19 @@ enum Show {
 }
 
 /// Watches until the time is over, the process ends or the user has enough.
-fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow::Result<Finished> {
+fn watch(
+    target: &TargetArgs,
+    duration: Option<Duration>,
+    show: Show,
+    record: Option<&RecordArgs>,
+) -> anyhow::Result<Finished> {
+    let pid = target.pid()?;
     let stop = signals::stop_flag().context("signals could not be taken over")?;
     let started = Instant::now();
     let (session, collector) = target::attach(target, &stop)?;
     eprintln!(
         "attached to {} ({}) in {:.1} s; {}",
-        target.pid,
+        pid,
         vramscope_collector::escape::line(&session.info.command, 60),
         started.elapsed().as_secs_f64(),
         match duration {
@@ -110,15 +132,22 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
         eprintln!("note: {note}");
     }
     let publish = (show == Show::Live).then_some(VIEW_EVERY);
-    let engine = Engine::start(session, collector, publish)?;
+    let recorder = match record {
+        Some(record) => recording::start(record, &collector)?,
+        None => None,
+    };
+    let engine = Engine::start(session, collector, publish, recorder)?;
     let until = duration.map(|duration| Instant::now() + duration);
     match show {
-        Show::Live => live(&engine, &stop, until, target.pid)?,
+        Show::Live => live(&engine, &stop, until, pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
     let finished = engine.finish()?;
     if finished.end == End::Exited {
-        eprintln!("process {} ended; this is its last state", target.pid);
+        eprintln!("process {pid} ended; this is its last state");
+    }
+    if let Some(summary) = &finished.recording {
+        recording::tell(summary);
     }
     Ok(finished)
 }
@@ -184,7 +213,7 @@ fn leave(finished: Finished) {
     drop(finished.session);
 }
 
-fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> {
+fn print_report(view: &View, collector: &Collector, style: &ReportStyle) -> anyhow::Result<()> {
     let options = Options {
         grouping: Grouping::from(style.group),
         top: match style.format() {
@@ -193,11 +222,11 @@ fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> 
         },
     };
     let report = match style.format() {
-        Format::Text => text::report(&finished.view, options, text_layout()),
-        Format::Markdown => markdown::report(&finished.view, options),
+        Format::Text => text::report(view, options, text_layout()),
+        Format::Markdown => markdown::report(view, options),
         Format::Json if style.survivors => {
-            json::report_with_survivors(&finished.view, options, &|process, device| {
-                let survivors = finished.collector.survivors(process, device);
+            json::report_with_survivors(view, options, &|process, device| {
+                let survivors = collector.survivors(process, device);
                 survivors
                     .map(|block| json::Survivor {
                         address: block.address,
@@ -208,12 +237,12 @@ fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> 
                     .collect()
             })
         }
-        Format::Json => json::report(&finished.view, options),
+        Format::Json => json::report(view, options),
     };
     Ok(output::stdout(report.as_bytes())?)
 }
 
-fn text_layout() -> text::Layout {
+pub fn text_layout() -> text::Layout {
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let columns = std::env::var("COLUMNS")
         .ok()
@@ -225,12 +254,11 @@ fn text_layout() -> text::Layout {
 }
 
 fn flame(
-    finished: &Finished,
+    view: &View,
     device: Option<u16>,
     weight: Weight,
     folded: bool,
 ) -> anyhow::Result<Vec<u8>> {
-    let view = &finished.view;
     let (process, device) = choose_device(view.processes.first(), device)?;
     let weight = match weight {
         Weight::Bytes => flames::Weight::Bytes,

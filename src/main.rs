@@ -4,12 +4,16 @@
 
 mod attach;
 mod cli;
+mod diff;
 mod doctor;
 mod engine;
 mod exit;
 mod generate;
+mod live;
 mod output;
+mod recording;
 mod signals;
+mod subject;
 mod target;
 
 use std::process::ExitCode;
@@ -24,6 +28,8 @@ fn main() -> ExitCode {
         Command::Attach(options) => attach::attach(&options),
         Command::Report(options) => attach::report(&options),
         Command::Flamegraph(options) => attach::flamegraph(&options),
+        Command::Live(options) => live::live(&options),
+        Command::Diff(options) => diff::diff(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

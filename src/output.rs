@@ -18,6 +18,20 @@ pub fn stdout(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
+/// Refuses a file that is there, before the work for it is done.
+///
+/// # Errors
+/// It is there, and `force` does not say that it may go.
+pub fn check_free(path: &Path, force: bool) -> anyhow::Result<()> {
+    if !force && path != Path::new("-") && path.exists() {
+        anyhow::bail!(
+            "{} is there already\n  write over it with --force, or name another file",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
 /// Writes a file, or standard output for `-`. A file appears whole or not at all, and one that is
 /// there is not touched unless `force` says so.
 ///
@@ -27,12 +41,7 @@ pub fn file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     if path == Path::new("-") {
         return Ok(stdout(bytes)?);
     }
-    if !force && path.exists() {
-        anyhow::bail!(
-            "{} is there already\n  write over it with --force, or name another file with -o",
-            path.display()
-        );
-    }
+    check_free(path, force)?;
     let unfinished = unfinished(path);
     let written = write_whole(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {

@@ -19,7 +19,10 @@ const LOOK: Duration = Duration::from_millis(100);
 /// # Errors
 /// Usage errors (a glob), and why the process cannot be traced.
 pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session, Collector)> {
+    let pid = target.pid()?;
     let mut config = Config::new(Backend::Ebpf, now(), unix_seconds());
+    // The intake brings them.
+    config.read_sources = false;
     config.alarms.growth_over_baseline = target.alarm_growth / 100.0;
     config.alarms.capacity_use = target.alarm_capacity / 100.0;
     config.capacity = target.capacity;
@@ -27,7 +30,7 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
         config.user_code = UserCode::new(&target.user_code)?;
     }
     if target.wait {
-        wait_for_torch(target.pid, stop)?;
+        wait_for_torch(pid, stop)?;
     }
     let options = Options {
         ring_bytes: u32::try_from(target.buffer)?,
@@ -37,7 +40,7 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
             _ => None,
         },
     };
-    let session = Session::attach(target.pid, &options)?;
+    let session = Session::attach(pid, &options)?;
     config.started = now();
     if let Some(StepOn::Line(line)) = &target.step_on {
         config.step_on = Some(line.clone());

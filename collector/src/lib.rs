@@ -19,6 +19,7 @@ mod book;
 mod collector;
 mod config;
 mod device;
+pub mod diff;
 pub mod escape;
 #[cfg(any(test, feature = "fixture"))]
 #[doc(hidden)]
