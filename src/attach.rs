@@ -13,17 +13,19 @@ use std::{
 
 use anyhow::Context as _;
 use vramscope_collector::{
-    flamegraph as flames,
+    Collector, flamegraph as flames,
     report::{Options, json, layout::Color, markdown, text},
-    view::{DeviceView, Grouping, ProcessView, View},
+    view::{Grouping, View},
 };
 use vramscope_events::Pid;
 use vramscope_tui::{Feed, Options as LiveOptions, Source};
 
 use crate::{
-    cli::{AttachArgs, Format, ReportArgs, ReportStyle, WatchArgs},
+    cli::{AttachArgs, Format, RecordArgs, ReportArgs, ReportStyle, TargetArgs},
     engine::{End, Engine, Finished},
-    output, signals, target,
+    output, recording, signals,
+    subject::Subject,
+    target,
 };
 
 /// How often a headless session looks at the clock.
@@ -44,37 +46,36 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
         && std::io::stdout().is_terminal()
         && std::io::stdin().is_terminal();
     let show = if live { Show::Live } else { Show::Nothing };
-    let finished = watch(
-        options.target.pid,
-        &options.target.watch,
-        options.duration,
-        show,
-    )?;
+    recording::check(&options.record)?;
+    let record = Some(&options.record);
+    let finished = watch(&options.target, options.duration, show, record)?;
     if let Some(path) = &options.flamegraph {
-        let svg = flame(&finished)?;
-        output::file(path, &svg, false)?;
+        let svg = flame(&finished.view)?;
+        output::file(path, &svg, options.record.force)?;
         eprintln!("flamegraph: {}", path.display());
     }
-    print_report(&finished, &options.report)?;
+    print_report(&finished.view, &finished.collector, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
-/// `vramscope report PID`.
+/// `vramscope report PID` and `vramscope report FILE`.
 pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let finished = watch_quietly(options.target.pid, &options.target.watch, options.duration)?;
-    print_report(&finished, &options.report)?;
+    if let Subject::Recording(place) = &options.target.subject {
+        let mut replay = recording::at(place, Some(&options.target))?;
+        let view = replay.view();
+        print_report(&view, replay.collector(), &options.report)?;
+        return Ok(recording::exit_code(&replay));
+    }
+    let finished = watch_quietly(&options.target, options.duration)?;
+    print_report(&finished.view, &finished.collector, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
 /// Watches a process for a while, with nothing on the screen.
-pub fn watch_quietly(
-    pid: u32,
-    options: &WatchArgs,
-    duration: Duration,
-) -> anyhow::Result<Finished> {
-    watch(pid, options, Some(duration), Show::Nothing)
+pub fn watch_quietly(target: &TargetArgs, duration: Duration) -> anyhow::Result<Finished> {
+    watch(target, Some(duration), Show::Nothing, None)
 }
 
 /// What is on the screen meanwhile.
@@ -88,14 +89,15 @@ enum Show {
 
 /// Watches until the time is over, the process ends or the user has enough.
 fn watch(
-    pid: u32,
-    options: &WatchArgs,
+    target: &TargetArgs,
     duration: Option<Duration>,
     show: Show,
+    record: Option<&RecordArgs>,
 ) -> anyhow::Result<Finished> {
+    let pid = target.pid()?;
     let stop = signals::stop_flag().context("signals could not be taken over")?;
     let started = Instant::now();
-    let (session, collector) = target::attach(pid, options, &stop)?;
+    let (session, collector) = target::attach(target, &stop)?;
     eprintln!(
         "attached to {} ({}) in {:.1} s; {}",
         pid,
@@ -110,7 +112,11 @@ fn watch(
         eprintln!("note: {note}");
     }
     let publish = (show == Show::Live).then_some(VIEW_EVERY);
-    let engine = Engine::start(session, collector, publish)?;
+    let recorder = match record {
+        Some(record) => recording::start(record, &collector)?,
+        None => None,
+    };
+    let engine = Engine::start(session, collector, publish, recorder)?;
     let until = duration.map(|duration| Instant::now() + duration);
     match show {
         Show::Live => live(&engine, &stop, until, pid)?,
@@ -118,7 +124,10 @@ fn watch(
     }
     let finished = engine.finish()?;
     if finished.end == End::Exited {
-        eprintln!("process {} ended; this is its last state", pid);
+        eprintln!("process {pid} ended; this is its last state");
+    }
+    if let Some(summary) = &finished.recording {
+        recording::tell(summary);
     }
     Ok(finished)
 }
@@ -184,7 +193,7 @@ fn leave(finished: Finished) {
     drop(finished.session);
 }
 
-fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> {
+fn print_report(view: &View, collector: &Collector, style: &ReportStyle) -> anyhow::Result<()> {
     let options = Options {
         grouping: Grouping::from(style.group),
         top: match style.format() {
@@ -193,11 +202,11 @@ fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> 
         },
     };
     let report = match style.format() {
-        Format::Text => text::report(&finished.view, options, text_layout()),
-        Format::Markdown => markdown::report(&finished.view, options),
+        Format::Text => text::report(view, options, text_layout()),
+        Format::Markdown => markdown::report(view, options),
         Format::Json if style.survivors => {
-            json::report_with_survivors(&finished.view, options, &|process, device| {
-                let survivors = finished.collector.survivors(process, device);
+            json::report_with_survivors(view, options, &|process, device| {
+                let survivors = collector.survivors(process, device);
                 survivors
                     .map(|block| json::Survivor {
                         address: block.address,
@@ -208,12 +217,12 @@ fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> 
                     .collect()
             })
         }
-        Format::Json => json::report(&finished.view, options),
+        Format::Json => json::report(view, options),
     };
     Ok(output::stdout(report.as_bytes())?)
 }
 
-fn text_layout() -> text::Layout {
+pub fn text_layout() -> text::Layout {
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let columns = std::env::var("COLUMNS")
         .ok()
@@ -225,19 +234,11 @@ fn text_layout() -> text::Layout {
 }
 
 /// The survivors of the device with most of them.
-fn flame(finished: &Finished) -> anyhow::Result<Vec<u8>> {
-    let view = &finished.view;
-    let (process, device) = choose_device(view.processes.first())?;
+fn flame(view: &View) -> anyhow::Result<Vec<u8>> {
+    let process = view.processes.first().context("no process was seen")?;
+    let devices = process.devices.iter();
+    let device = devices.max_by_key(|device| device.live_bytes);
+    let device = device.context(NOTHING_SEEN)?;
     let svg = flames::svg(view, process, device, flames::Weight::Bytes)?;
     Ok(svg.into_bytes())
-}
-
-fn choose_device(process: Option<&ProcessView>) -> anyhow::Result<(&ProcessView, &DeviceView)> {
-    let process = process.context("no process was seen")?;
-    let device = process
-        .devices
-        .iter()
-        .max_by_key(|device| device.live_bytes)
-        .context(NOTHING_SEEN)?;
-    Ok((process, device))
 }

@@ -10,13 +10,16 @@ use vramscope_collector::{StepLine, view::Grouping};
 
 pub use select::{LayerName, Moment, SelectArgs, Weight, Window};
 
+use crate::subject::{Place, Subject, parse_place, parse_subject};
+
 /// Finds what makes GPU memory creep up in a running PyTorch process.
 #[derive(Debug, Parser)]
 #[command(
     version,
     about,
     after_help = "Exit codes: 0 all went well, 2 wrong usage, 3 the process cannot be traced, \
-                  1 any other error."
+                  4 a \
+                  recording is damaged, 1 any other error."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -30,11 +33,12 @@ pub enum Command {
     /// The process is neither stopped nor changed. Needs root, or CAP_BPF, CAP_PERFMON and
     /// CAP_SYS_PTRACE.
     Attach(AttachArgs),
-    /// Watch a process for a while, then print the report
+    /// Print the report of a recording, or of a process after watching it for a while
     ///
-    /// The same as `attach --headless --duration 30`.
+    /// With a process, the same as `attach --headless --duration 30`.
     Report(ReportArgs),
-    /// Draw what survives in a recording, or in a process after a while, as a flamegraph
+    /// Draw what survives as a flamegraph: in a recording, or in a process after watching it for a
+    /// while
     ///
     /// docs/exports.md says what can be selected.
     Flamegraph(FlamegraphArgs),
@@ -42,6 +46,10 @@ pub enum Command {
     ///
     /// docs/exports.md says which format is good for what, and how to open it.
     Export(ExportArgs),
+    /// Look at a recording as at a live session, at any moment of it
+    Live(LiveArgs),
+    /// Compare two recordings, or two moments of one: which sites grew, shrank, came and went
+    Diff(DiffArgs),
     /// Check every precondition and say what to do about those that do not hold
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -65,6 +73,8 @@ pub struct AttachArgs {
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub report: ReportStyle,
+    #[command(flatten)]
+    pub record: RecordArgs,
     /// Write a flamegraph of the survivors to this file at the end, too
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
@@ -83,11 +93,8 @@ pub struct ReportArgs {
 
 #[derive(Debug, Args)]
 pub struct FlamegraphArgs {
-    /// A recording, or the number of a process (a file whose name is a number: ./123)
-    #[arg(value_name = "FILE|PID")]
-    pub target: String,
     #[command(flatten)]
-    pub watch: WatchArgs,
+    pub target: TargetArgs,
     /// How long to watch a process, such as 30, 90s, 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub duration: Duration,
@@ -99,7 +106,7 @@ pub struct FlamegraphArgs {
     pub force: bool,
     #[command(flatten)]
     pub select: SelectArgs,
-    /// What changed since then: another recording, or a time of this one
+    /// What changed since then: another recording (FILE, FILE@10m), or a time of this one
     #[arg(long, value_name = "FILE|TIME", conflicts_with = "html")]
     pub diff: Option<String>,
     /// A page with timeline, flamegraph, search and table instead of a picture
@@ -112,8 +119,9 @@ pub struct FlamegraphArgs {
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
-    /// The recording
-    pub file: PathBuf,
+    /// The recording; FILE@10m is the same as FILE --at 10m
+    #[arg(value_name = "FILE", value_parser = parse_place)]
+    pub file: Place,
     /// The format
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub to: ExportFormat,
@@ -148,6 +156,58 @@ pub enum ExportFormat {
 }
 
 #[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// The recording; FILE@10m begins ten minutes in, FILE@step:200 at a step [default: its end]
+    #[arg(value_name = "FILE", value_parser = parse_place)]
+    pub file: Place,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The recording to compare with: FILE, FILE@10m or FILE@step:200
+    #[arg(value_name = "BEFORE", value_parser = parse_place)]
+    pub before: Place,
+    /// The recording that is compared
+    #[arg(value_name = "AFTER", value_parser = parse_place)]
+    pub after: Place,
+    /// What makes one site
+    #[arg(long, value_enum, default_value_t = Group::Line)]
+    pub group: Group,
+    /// Sites to print, the largest change first [default: 20 as text, all as JSON]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// The device [default: all that both have]
+    #[arg(long, value_name = "N")]
+    pub device: Option<u16>,
+}
+
+/// Whether to record a session, and how much of it.
+#[derive(Clone, Debug, Args)]
+pub struct RecordArgs {
+    /// Record the session to this file: vramscope live FILE shows it later
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Keep the last minutes in memory, and write them to this file when memory runs out or the
+    /// process ends
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    pub flight_recorder: Option<PathBuf>,
+    /// Keep at least the last so much of the recording, such as 2h, and little more [default: all;
+    /// of a flight recorder 5m]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub keep_last: Option<Duration>,
+    /// Keep the file (of a flight recorder, its memory) about as small as this, such as 2G
+    /// [default: no limit; of a flight recorder 256M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_size: Option<u64>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// A process to check as well
     pub pid: Option<u32>,
@@ -156,16 +216,10 @@ pub struct DoctorArgs {
 /// Whom to watch, and how.
 #[derive(Clone, Debug, Args)]
 pub struct TargetArgs {
-    /// The process
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub pid: u32,
-    #[command(flatten)]
-    pub watch: WatchArgs,
-}
-
-/// How to watch a process.
-#[derive(Clone, Debug, Args)]
-pub struct WatchArgs {
+    /// The process, by its number; for `report` and `flamegraph` also a recording: FILE, FILE@10m
+    /// or FILE@step:200
+    #[arg(value_name = "PID", value_parser = parse_subject)]
+    pub subject: Subject,
     /// Wait until the process has loaded PyTorch
     #[arg(long)]
     pub wait: bool,
@@ -190,6 +244,22 @@ pub struct WatchArgs {
     /// bursts
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = parse_ring)]
     pub buffer: u64,
+}
+
+impl TargetArgs {
+    /// The process.
+    ///
+    /// # Errors
+    /// It is a recording.
+    pub fn pid(&self) -> anyhow::Result<u32> {
+        match &self.subject {
+            Subject::Process(pid) => Ok(*pid),
+            Subject::Recording(place) => anyhow::bail!(
+                "{} is no process number\n  to look at a recording: vramscope live {0}",
+                place.path.display()
+            ),
+        }
+    }
 }
 
 /// How a report looks.

@@ -18,22 +18,22 @@ use vramscope_recording::Checkpoint;
 use crate::{
     cli::{ExportArgs, ExportFormat},
     output,
-    recorded::{self, Recorded, Selecting, Visitor},
+    selecting::{self, Recorded, Selecting, Visitor},
 };
 
 /// `vramscope export FILE --to FORMAT`.
 pub fn export(options: &ExportArgs) -> anyhow::Result<ExitCode> {
     let path = match &options.output {
         Some(path) => path.clone(),
-        None => beside(&options.file, options.to),
+        None => beside(&options.file.path, options.to),
     };
     let to_stdout = path == Path::new("-");
     anyhow::ensure!(
         !(to_stdout && options.to == ExportFormat::Parquet),
         "Parquet is a folder of tables and cannot go to standard output\n  name one: -o DIR"
     );
-    output::check(&path, options.force)?;
-    let recorded = Recorded::open(&options.file)?;
+    output::check_free(&path, options.force)?;
+    let recorded = Recorded::open(&options.file, None)?;
     let blocks = matches!(
         options.to,
         ExportFormat::Firefox | ExportFormat::TorchSnapshot
@@ -51,7 +51,7 @@ pub fn export(options: &ExportArgs) -> anyhow::Result<ExitCode> {
             _ => 0,
         };
         let gathered = recorded.gather(choice, events)?;
-        let weight = recorded::weight(&options.select);
+        let weight = selecting::weight(&options.select);
         output::stream(&path, options.force, |out| {
             write(&gathered, options.to, weight, out)
         })?;
@@ -59,7 +59,7 @@ pub fn export(options: &ExportArgs) -> anyhow::Result<ExitCode> {
     if !to_stdout {
         eprintln!("written: {}; {}", path.display(), hint(options.to, &path));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(recorded.exit_code())
 }
 
 fn write(

@@ -7,13 +7,14 @@ use std::{
 
 use anyhow::Context as _;
 use vramscope_events::DeviceId;
-use vramscope_export::{Part, SelectError, Selection, What, folded, html, select, svg};
+use vramscope_export::{Choice, Part, SelectError, Selection, What, folded, html, select, svg};
 
 use crate::{
     attach,
     cli::{FlamegraphArgs, parse_duration},
     output,
-    recorded::{self, Recorded},
+    selecting::{self, Recorded},
+    subject::{Place, Subject, parse_place},
 };
 
 /// `vramscope flamegraph FILE|PID`.
@@ -26,10 +27,10 @@ pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
         };
         PathBuf::from(name)
     });
-    output::check(&path, options.force)?;
-    let text = match options.target.parse::<u32>() {
-        Ok(pid) if pid > 0 => of_process(pid, options)?,
-        _ => of_recording(Path::new(&options.target), options)?,
+    output::check_free(&path, options.force)?;
+    let (text, code) = match &options.target.subject {
+        Subject::Process(pid) => (of_process(*pid, options)?, ExitCode::SUCCESS),
+        Subject::Recording(place) => of_recording(place, options)?,
     };
     output::file(&path, text.as_bytes(), options.force)?;
     if path != Path::new("-") {
@@ -40,7 +41,7 @@ pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
         };
         eprintln!("written: {} ({how})", path.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 fn of_process(pid: u32, options: &FlamegraphArgs) -> anyhow::Result<String> {
@@ -61,10 +62,10 @@ fn of_process(pid: u32, options: &FlamegraphArgs) -> anyhow::Result<String> {
         return needs("--diff");
     }
     // Said before the watching, not after it.
-    recorded::choice(&options.select, vramscope_events::Time(0), options.html)?;
-    let mut finished = attach::watch_quietly(pid, &options.watch, options.duration)?;
+    selecting::choice(&options.select, vramscope_events::Time(0), options.html)?;
+    let mut finished = attach::watch_quietly(&options.target, options.duration)?;
     let view = &finished.view;
-    let choice = recorded::choice(&options.select, view.started, options.html)?;
+    let choice = selecting::choice(&options.select, view.started, options.html)?;
     let selection = select(&mut finished.collector, view, &choice)?;
     if options.html {
         return Ok(html::page(&selection, view));
@@ -72,18 +73,29 @@ fn of_process(pid: u32, options: &FlamegraphArgs) -> anyhow::Result<String> {
     draw(&selection, options)
 }
 
-fn of_recording(path: &Path, options: &FlamegraphArgs) -> anyhow::Result<String> {
-    let recorded = Recorded::open(path)?;
+fn of_recording(place: &Place, options: &FlamegraphArgs) -> anyhow::Result<(String, ExitCode)> {
+    let recorded = Recorded::open(place, Some(&options.target))?;
     let choice = recorded.choice(&options.select, options.html)?;
     let gathered = recorded.gather(choice.clone(), 0)?;
-    if options.html {
-        return Ok(html::write(&gathered));
-    }
-    let Some(other) = &options.diff else {
-        return draw(&gathered.selection, options);
+    let text = match &options.diff {
+        _ if options.html => html::write(&gathered),
+        None => draw(&gathered.selection, options)?,
+        Some(other) => difference(&recorded, choice, &gathered.selection, other, options)?,
     };
-    let before = if Path::new(other).exists() {
-        let other = Recorded::open(Path::new(other))?;
+    Ok((text, recorded.exit_code()))
+}
+
+/// What changed in `after` since `other`, a recording or a time of this one.
+fn difference(
+    recorded: &Recorded,
+    choice: Choice,
+    after: &Selection,
+    other: &str,
+    options: &FlamegraphArgs,
+) -> anyhow::Result<String> {
+    let place = parse_place(other).ok();
+    let before = if let Some(place) = place.filter(|place| place.path.exists()) {
+        let other = Recorded::open(&place, Some(&options.target))?;
         let choice = other.choice(&options.select, false)?;
         other.gather(choice, 0)?
     } else {
@@ -91,11 +103,11 @@ fn of_recording(path: &Path, options: &FlamegraphArgs) -> anyhow::Result<String>
             anyhow::anyhow!("--diff {other} is neither a recording nor a time ({error})")
         })?;
         let mut choice = choice;
-        choice.what = What::At(recorded::after(recorded.started(), time));
+        choice.what = What::At(selecting::after(recorded.started(), time));
         recorded.gather(choice, 0)?
     };
-    let (before, after) = (&before.selection, &gathered.selection);
-    let weight = recorded::weight(&options.select);
+    let before = &before.selection;
+    let weight = selecting::weight(&options.select);
     if options.folded {
         return Ok(folded::write_difference(before, after, weight));
     }
@@ -118,7 +130,7 @@ fn of_recording(path: &Path, options: &FlamegraphArgs) -> anyhow::Result<String>
 }
 
 fn draw(selection: &Selection, options: &FlamegraphArgs) -> anyhow::Result<String> {
-    let weight = recorded::weight(&options.select);
+    let weight = selecting::weight(&options.select);
     if options.folded {
         return Ok(folded::write(selection, weight));
     }

@@ -4,15 +4,19 @@
 
 mod attach;
 mod cli;
+mod diff;
 mod doctor;
 mod engine;
 mod exit;
 mod export;
 mod flame;
 mod generate;
+mod live;
 mod output;
-mod recorded;
+mod recording;
+mod selecting;
 mod signals;
+mod subject;
 mod target;
 
 use std::process::ExitCode;
@@ -28,6 +32,8 @@ fn main() -> ExitCode {
         Command::Report(options) => attach::report(&options),
         Command::Flamegraph(options) => flame::flamegraph(&options),
         Command::Export(options) => export::export(&options),
+        Command::Live(options) => live::live(&options),
+        Command::Diff(options) => diff::diff(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

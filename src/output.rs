@@ -18,6 +18,20 @@ pub fn stdout(bytes: &[u8]) -> io::Result<()> {
     out.flush()
 }
 
+/// Refuses a file that is there, before the work for it is done.
+///
+/// # Errors
+/// It is there, and `force` does not say that it may go.
+pub fn check_free(path: &Path, force: bool) -> anyhow::Result<()> {
+    if !force && path != Path::new("-") && path.exists() {
+        anyhow::bail!(
+            "{} is there already\n  write over it with --force, or name another file",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
 /// Writes a file, or standard output for `-`. A file appears whole or not at all, and one that is
 /// there is not touched unless `force` says so.
 ///
@@ -27,7 +41,7 @@ pub fn file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
     if path == Path::new("-") {
         return Ok(stdout(bytes)?);
     }
-    check(path, force)?;
+    check_free(path, force)?;
     let unfinished = unfinished(path);
     let written = write_whole(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
@@ -58,7 +72,7 @@ pub fn stream<T>(
         out.flush()?;
         return Ok(done);
     }
-    check(path, force)?;
+    check_free(path, force)?;
     let unfinished = unfinished(path);
     let written = stream_whole(&unfinished, write).and_then(|done| {
         fs::rename(&unfinished, path)?;
@@ -81,7 +95,7 @@ pub fn folder<T>(
     force: bool,
     write: impl FnOnce(&Path) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    check(path, force)?;
+    check_free(path, force)?;
     let unfinished = unfinished(path);
     let made = fs::create_dir(&unfinished)
         .map_err(anyhow::Error::from)
@@ -102,20 +116,6 @@ pub fn folder<T>(
         let _ = fs::remove_dir_all(&unfinished);
     }
     made.with_context(|| format!("{} could not be written", path.display()))
-}
-
-/// Whether a file may be written: said before the work, not after it.
-///
-/// # Errors
-/// It is there, and `force` does not say to write over it.
-pub fn check(path: &Path, force: bool) -> anyhow::Result<()> {
-    if path != Path::new("-") && !force && path.exists() {
-        anyhow::bail!(
-            "{} is there already\n  write over it with --force, or name another file with -o",
-            path.display()
-        );
-    }
-    Ok(())
 }
 
 fn stream_whole<T>(

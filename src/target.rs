@@ -9,7 +9,7 @@ use std::{
 use vramscope_collector::{Collector, Config, UserCode, view::Backend};
 use vramscope_tracer::{AttachError, Options, Session, inspect, now};
 
-use crate::cli::{StepOn, WatchArgs};
+use crate::cli::{StepOn, TargetArgs};
 
 /// How often a process that is still starting is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -18,12 +18,11 @@ const LOOK: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// Usage errors (a glob), and why the process cannot be traced.
-pub fn attach(
-    pid: u32,
-    target: &WatchArgs,
-    stop: &AtomicBool,
-) -> anyhow::Result<(Session, Collector)> {
+pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session, Collector)> {
+    let pid = target.pid()?;
     let mut config = Config::new(Backend::Ebpf, now(), unix_seconds());
+    // The intake brings them.
+    config.read_sources = false;
     config.alarms.growth_over_baseline = target.alarm_growth / 100.0;
     config.alarms.capacity_use = target.alarm_capacity / 100.0;
     config.capacity = target.capacity;

@@ -101,6 +101,23 @@ impl Collector {
         self.processes[index].info = Arc::new(info);
     }
 
+    /// Who a process is, if anything is known of it.
+    pub fn process(&self, pid: Pid) -> Option<&ProcessInfo> {
+        let index = self.by_pid.get(&pid)?;
+        Some(&self.processes[*index].info)
+    }
+
+    /// Whole steps of the first process so far.
+    pub fn steps(&self) -> u64 {
+        let first = self.processes.first();
+        first.map_or(0, |process| process.steps.view(Time(0)).count)
+    }
+
+    /// When the session began: wall clock, seconds since the Unix epoch; 0 where unknown.
+    pub fn started_unix(&self) -> u64 {
+        self.config.started_unix
+    }
+
     /// Tells what became of the probes.
     pub fn set_probes(&mut self, probes: Vec<ProbeView>) {
         self.probes = probes;

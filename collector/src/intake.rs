@@ -3,10 +3,9 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use vramscope_events::{Event, Frame, FrameId, FrameKind, Pid, Record, Time};
 
-use crate::{source::SourceCache, view::ProcessInfo};
+use crate::{Collector, source::SourceCache};
 
 /// Times are cut to this many nanoseconds: finer ones say nothing about memory, and cost a
 /// recording a byte an event.
@@ -16,7 +15,6 @@ const GRAIN: u64 = 1_000;
 #[derive(Debug)]
 pub struct Intake {
     sources: SourceCache,
-    processes: FxHashMap<Pid, ProcessInfo>,
 }
 
 impl Intake {
@@ -25,18 +23,12 @@ impl Intake {
     pub fn new(started_unix: u64) -> Intake {
         Intake {
             sources: SourceCache::new(started_unix),
-            processes: FxHashMap::default(),
         }
     }
 
-    /// Tells who a process is.
-    pub fn add_process(&mut self, info: &ProcessInfo) {
-        self.processes.insert(info.pid, info.clone());
-    }
-
     /// Cuts times to microseconds, and puts the text of its source line after each new frame: later
-    /// the file may be another.
-    pub fn prepare(&mut self, records: Vec<Record>) -> Vec<Record> {
+    /// the file may be another. `collector` knows the processes.
+    pub fn prepare(&mut self, records: Vec<Record>, collector: &Collector) -> Vec<Record> {
         let mut records = records;
         let mut frames = false;
         for record in &mut records {
@@ -49,7 +41,7 @@ impl Intake {
         let mut out = Vec::with_capacity(records.len() + 64);
         for record in records {
             let source = match &record.event {
-                Event::Frame { id, frame } => self.source(record.process, *id, frame),
+                Event::Frame { id, frame } => self.source(record.process, *id, frame, collector),
                 _ => None,
             };
             let source = source.map(|event| Record {
@@ -62,11 +54,17 @@ impl Intake {
         out
     }
 
-    fn source(&mut self, pid: Pid, id: FrameId, frame: &Arc<Frame>) -> Option<Event> {
+    fn source(
+        &mut self,
+        pid: Pid,
+        id: FrameId,
+        frame: &Arc<Frame>,
+        collector: &Collector,
+    ) -> Option<Event> {
         if frame.kind != FrameKind::Python {
             return None;
         }
-        let process = self.processes.get(&pid)?;
+        let process = collector.process(pid)?;
         let text = self.sources.line(process, &frame.file, frame.line)?;
         Some(Event::Source { frame: id, text })
     }

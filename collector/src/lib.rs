@@ -20,6 +20,7 @@ mod books;
 mod collector;
 mod config;
 mod device;
+pub mod diff;
 pub mod escape;
 #[cfg(any(test, feature = "fixture"))]
 #[doc(hidden)]

@@ -117,6 +117,11 @@ impl Replay {
     /// Its settings make no sense.
     pub fn new(recording: Recording) -> Result<Replay, ReplayError> {
         let config = Config::of_recording(recording.info())?;
+        Ok(Self::with(recording, config))
+    }
+
+    /// The same with other settings than the session had.
+    pub fn with(recording: Recording, config: Config) -> Replay {
         let mut replay = Replay {
             collector: fresh(&config, recording.info()),
             pieces: recording.pieces(),
@@ -132,7 +137,7 @@ impl Replay {
         for damage in replay.recording.damage().to_vec() {
             replay.note(&damage);
         }
-        Ok(replay)
+        replay
     }
 
     /// The recording.
@@ -197,6 +202,30 @@ impl Replay {
         self.advance(progress)
     }
 
+    /// Goes to the first event of step `step`, as the steps were counted then. Whether there is
+    /// one; if not, this is the end.
+    ///
+    /// # Errors
+    /// As [`Replay::seek`].
+    pub fn seek_step(&mut self, step: u64, progress: Progress<'_>) -> Result<bool, ReplayError> {
+        let (first, last) = self.span();
+        self.begin(self.recording.pieces());
+        self.moment = first;
+        while self.collector.steps() < step {
+            let Some(record) = self.pending.next() else {
+                if !self.read_on(last, progress)? {
+                    self.moment = last;
+                    return Ok(false);
+                }
+                continue;
+            };
+            self.collector.ingest(std::slice::from_ref(&record));
+            self.last = self.last.max(record.time);
+            self.moment = self.last;
+        }
+        Ok(true)
+    }
+
     fn begin(&mut self, pieces: Pieces) {
         self.collector = fresh(&self.config, self.recording.info());
         self.pieces = pieces;
@@ -206,46 +235,46 @@ impl Replay {
     }
 
     fn advance(&mut self, progress: Progress<'_>) -> Result<(), ReplayError> {
-        let from = self.pieces.position();
-        loop {
-            if !self.take_pending() {
-                break;
-            }
-            let known = self.pieces.damage().len();
-            let next = match self.restart.take() {
-                Some(piece) => Some(Ok(piece)),
-                None => self.pieces.next(),
-            };
-            for damage in self.pieces.damage()[known..].to_vec() {
-                self.note(&damage);
-            }
-            progress(
-                self.pieces.position() - from,
-                self.recording.length() - from,
-            );
-            let Some(piece) = next else { break };
-            match piece? {
-                Piece::Records(records) => self.pending = records.into_iter(),
-                Piece::Checkpoint {
-                    checkpoint,
-                    restart: true,
-                } => {
-                    if checkpoint.time > self.moment && self.last > self.recording.info().started {
-                        self.restart = Some(Piece::Checkpoint {
-                            checkpoint,
-                            restart: true,
-                        });
-                        break;
-                    }
-                    self.last = self.last.max(checkpoint.time);
-                    self.go_on_from(&checkpoint);
-                }
-                Piece::News(News::Process(info)) => self.collector.add_process(info),
-                Piece::News(News::Probes(probes)) => self.collector.set_probes(probes),
-                _ => {}
-            }
-        }
+        while self.take_pending() && self.read_on(self.moment, progress)? {}
         Ok(())
+    }
+
+    /// Takes in the next piece, or for records makes them pending. Whether there was one that may
+    /// be taken in at `moment`.
+    fn read_on(&mut self, moment: Time, progress: Progress<'_>) -> Result<bool, ReplayError> {
+        let known = self.pieces.damage().len();
+        let next = match self.restart.take() {
+            Some(piece) => Some(Ok(piece)),
+            None => self.pieces.next(),
+        };
+        for damage in self.pieces.damage()[known..].to_vec() {
+            self.note(&damage);
+        }
+        progress(self.pieces.position(), self.recording.length());
+        let Some(piece) = next else {
+            return Ok(false);
+        };
+        match piece? {
+            Piece::Records(records) => self.pending = records.into_iter(),
+            Piece::Checkpoint {
+                checkpoint,
+                restart: true,
+            } => {
+                if checkpoint.time > moment && self.last > self.recording.info().started {
+                    self.restart = Some(Piece::Checkpoint {
+                        checkpoint,
+                        restart: true,
+                    });
+                    return Ok(false);
+                }
+                self.last = self.last.max(checkpoint.time);
+                self.go_on_from(&checkpoint);
+            }
+            Piece::News(News::Process(info)) => self.collector.add_process(info),
+            Piece::News(News::Probes(probes)) => self.collector.set_probes(probes),
+            _ => {}
+        }
+        Ok(true)
     }
 
     /// Takes in what is not after the moment; whether that was all.

@@ -228,6 +228,11 @@ impl Recorder {
         self.send(Message::News { news, time });
     }
 
+    /// Records that wait for the disk.
+    pub fn waiting(&self) -> u64 {
+        self.shared.waiting.load(Ordering::Acquire)
+    }
+
     /// Why the recording ended before the session: said once.
     pub fn trouble(&mut self) -> Option<String> {
         if self.told || !self.shared.stopped.load(Ordering::Acquire) {

@@ -212,3 +212,89 @@ pub fn read(bytes: Vec<u8>) -> (Vec<Record>, Vec<Piece>) {
         .collect();
     (records, pieces)
 }
+
+/// Allocations and frees of many kinds, each call others; some blocks stay.
+pub fn varied(seed: u64) -> Vec<Record> {
+    let mut random = seed * 77 + 1;
+    let mut next = |below: u64| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    let mut out = one_of_each(10_000_000 * (seed + 1));
+    let mut time = 10_000_000 * (seed + 1) + 1_000_000;
+    for _ in 0..200 {
+        // Some chunks have times that are no whole microseconds.
+        time += next(9) * if seed.is_multiple_of(3) { 777 } else { 1000 };
+        let layer = [Layer::Tensor, Layer::Driver, Layer::Host][next(3) as usize];
+        let device = DeviceId(next(2) as u16);
+        let address = Address(match next(4) {
+            0 => next(50) * 1000 + 7,
+            _ => 0x7000_0000_0000 + next(50) * 512,
+        });
+        let totals = (next(2) == 0).then(|| Totals {
+            allocated: next(1 << 40),
+            reserved: 1 << 30,
+        });
+        let event = if next(2) == 0 {
+            Event::Alloc(Alloc {
+                layer,
+                device: DeviceId(0),
+                address,
+                size: next(64) * [1, 512][next(2) as usize],
+                stack: StackId(next(9) as u32),
+                totals,
+            })
+        } else {
+            Event::Free(Free {
+                layer,
+                device: (next(2) == 0).then_some(device),
+                address,
+                size: (next(3) == 0).then_some(4096),
+                totals,
+            })
+        };
+        out.push(record(time, event));
+    }
+    out
+}
+
+/// What is live after `records`.
+pub fn live_blocks(records: &[Record]) -> Vec<Block> {
+    let mut live = std::collections::BTreeMap::new();
+    for record in records {
+        match &record.event {
+            Event::Alloc(alloc) => {
+                let block = Block {
+                    process: record.process,
+                    layer: alloc.layer,
+                    device: alloc.device,
+                    address: alloc.address,
+                    size: alloc.size,
+                    stack: alloc.stack,
+                    born: record.time,
+                    step: 1,
+                    segment: false,
+                };
+                live.insert((alloc.layer, alloc.address), block);
+            }
+            Event::Free(free) => {
+                live.remove(&(free.layer, free.address));
+            }
+            _ => {}
+        }
+    }
+    live.into_values().collect()
+}
+
+/// The definitions among `records`.
+pub fn definitions(records: &[Record]) -> Vec<Record> {
+    let all = records.iter().filter(|record| {
+        matches!(
+            record.event,
+            Event::Frame { .. } | Event::Stack { .. } | Event::Source { .. }
+        )
+    });
+    all.cloned().collect()
+}

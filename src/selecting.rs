@@ -1,25 +1,34 @@
 //! From a recording and the command line to a selection.
 
 use std::{
-    io::IsTerminal as _,
-    path::{Path, PathBuf},
-    time::Duration,
+    cell::Cell,
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use indicatif::{ProgressBar, ProgressStyle};
-use vramscope_collector::{Collector, Config};
+use vramscope_collector::{Collector, Config, UserCode, replay::ReplayError};
 use vramscope_events::{DeviceId, Layer, Pid, ProcessInfo, Record, Time};
 use vramscope_export::{Bound, Choice, Gather, Gathered, PeakFinder, What};
-use vramscope_recording::{Checkpoint, News, Piece, Recording};
+use vramscope_recording::{Checkpoint, Damage, News, Piece, Recording};
 
-use crate::cli::{LayerName, Moment, SelectArgs, Weight, Window};
+use crate::{
+    cli::{LayerName, Moment, SelectArgs, TargetArgs, Weight, Window},
+    exit::DAMAGED_INPUT,
+    recording,
+    subject::{At, Place},
+};
 
 /// A recording that is open.
 pub struct Recorded {
     path: PathBuf,
     recording: Recording,
     config: Config,
+    /// The moment that was named with the file.
+    moment: Option<Time>,
+    /// Whether bytes were found that are not what was written.
+    corrupt: Cell<bool>,
 }
 
 /// Sees the records of a recording go by.
@@ -36,16 +45,28 @@ pub trait Visitor {
 }
 
 impl Recorded {
-    /// Opens a recording, and says what is wrong with it.
+    /// Opens a recording, with what the command line says of its own.
     ///
     /// # Errors
-    /// It cannot be read, or it is none.
-    pub fn open(path: &Path) -> anyhow::Result<Recorded> {
-        let recording = Recording::open(path)?;
+    /// It cannot be read, or it is none; there is no such moment in it.
+    pub fn open(place: &Place, target: Option<&TargetArgs>) -> anyhow::Result<Recorded> {
+        let recording = Recording::open(&place.path).map_err(ReplayError::from)?;
+        let mut config = Config::of_recording(recording.info()).map_err(ReplayError::from)?;
+        if let Some(target) = target
+            && !target.user_code.is_empty()
+        {
+            config.user_code = UserCode::new(&target.user_code)?;
+        }
+        let moment = match place.at {
+            At::End => None,
+            _ => Some(recording::at(place, target)?.moment()),
+        };
         Ok(Recorded {
-            path: path.to_owned(),
-            config: Config::of_recording(recording.info())?,
+            path: place.path.clone(),
+            config,
             recording,
+            moment,
+            corrupt: Cell::new(false),
         })
     }
 
@@ -75,7 +96,8 @@ impl Recorded {
     /// # Errors
     /// The file cannot be read on, or the visitor fails. Damage is no error: it is told on stderr.
     pub fn visit(&self, what: &str, visitor: &mut dyn Visitor) -> anyhow::Result<()> {
-        let bar = progress(self.recording.length(), what);
+        let bar = recording::bar(self.recording.length()).with_message(what.to_owned());
+        let started = Instant::now();
         let mut pieces = self.recording.pieces();
         while let Some(piece) = pieces.next() {
             let piece =
@@ -90,11 +112,18 @@ impl Recorded {
                 // Probes are of no interest here, and a checkpoint on the way restates what is known.
                 _ => {}
             }
-            bar.set_position(pieces.position());
+            if started.elapsed() >= recording::QUICK {
+                bar.set_position(pieces.position());
+            }
         }
         bar.finish_and_clear();
         for damage in pieces.damage() {
-            eprintln!("note: {}: {damage}", self.path.display());
+            if !self.corrupt.get() {
+                eprintln!("note: {}: {damage}", self.path.display());
+            }
+        }
+        if pieces.damage().iter().any(Damage::is_corruption) {
+            self.corrupt.set(true);
         }
         Ok(())
     }
@@ -123,12 +152,29 @@ impl Recorded {
     /// As [`Recorded::visit`].
     pub fn choice(&self, args: &SelectArgs, blocks: bool) -> anyhow::Result<Choice> {
         let mut choice = choice(args, self.recording.info().started, blocks)?;
+        if let Some(moment) = self.moment {
+            anyhow::ensure!(
+                matches!(choice.what, What::Survivors),
+                "a moment named with the file is a selection of its own\n  leave it out, or --at, \
+                 --window, --peak, --allocated and --by growth"
+            );
+            choice.what = What::At(moment);
+        }
         if args.peak {
             let mut finder = Peaking::default();
             self.visit("looking for the peak", &mut finder)?;
             choice.what = What::Peak(finder.0.finish());
         }
         Ok(choice)
+    }
+
+    /// The exit code where nothing else went wrong.
+    pub fn exit_code(&self) -> ExitCode {
+        if self.corrupt.get() {
+            ExitCode::from(DAMAGED_INPUT)
+        } else {
+            ExitCode::SUCCESS
+        }
     }
 
     /// When it began.
@@ -248,16 +294,4 @@ impl Visitor for Peaking {
     }
 
     fn process(&mut self, _: &ProcessInfo) {}
-}
-
-fn progress(length: u64, what: &str) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(length);
-    if let Ok(style) = ProgressStyle::with_template("{msg} {bar:30} {percent} % {eta}") {
-        bar.set_style(style);
-    }
-    bar.set_message(what.to_owned());
-    bar
 }
