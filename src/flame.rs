@@ -48,8 +48,8 @@ fn of_process(pid: u32, options: &FlamegraphArgs) -> anyhow::Result<String> {
     let needs = |what| {
         let error = SelectError::NeedsStream(what);
         Err(anyhow::Error::from(error).context(format!(
-            "process {pid} is not recorded\n  record it: vramscope attach {pid} -o run.vram; then \
-             vramscope flamegraph run.vram"
+            "process {pid} is not recorded\n  record it: vramscope attach {pid} -o run.vrs; then \
+             vramscope flamegraph run.vrs"
         )))
     };
     if options.select.at.is_some() {

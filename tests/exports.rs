@@ -2,13 +2,14 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
 use vramscope_events::{
     Address, Alloc, Backend, DeviceId, Event, Frame, FrameId, FrameKind, Free, Layer, Pid,
     ProcessInfo, Record, StackId, StepMark, StepMarkKind, Tid, Time, Totals,
 };
 use vramscope_recording::{FORMAT, SessionInfo, Settings, Writer};
-use vramscope_test_support::{Run, Tool};
+use vramscope_test_support::{Program, Run, Setup, TORCHES, Tool, missing, root, skip};
 
 const SECOND: u64 = 1_000_000_000;
 /// Bytes that each step keeps, and steps; a step takes a second.
@@ -16,7 +17,7 @@ const KEPT: u64 = 1536;
 const STEPS: u64 = 20;
 const WEIGHTS: u64 = 1 << 20;
 
-/// A folder with `run.vram`: twenty steps, each of which keeps a block.
+/// A folder with `run.vrs`: twenty steps, each of which keeps a block.
 fn recorded() -> TempDir {
     let mut records = Vec::new();
     let mut totals = Totals::default();
@@ -109,7 +110,7 @@ fn recorded() -> TempDir {
         file.extend(writer.records(batch));
     }
     let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("run.vram"), file).unwrap();
+    fs::write(folder.path().join("run.vrs"), file).unwrap();
     folder
 }
 
@@ -130,7 +131,7 @@ fn vramscope(folder: &Path, arguments: &[&str]) -> Run {
 
 /// What a selection adds up to, as folded stacks.
 fn sum(folder: &Path, selection: &[&str]) -> u64 {
-    let mut arguments = vec!["export", "run.vram", "--to", "folded", "-o", "-"];
+    let mut arguments = vec!["export", "run.vrs", "--to", "folded", "-o", "-"];
     arguments.extend(selection);
     let run = vramscope(folder, &arguments);
     assert!(run.status.success(), "{run:?}");
@@ -177,7 +178,7 @@ fn every_format_is_written_and_says_where_to_open_it() {
         ("csv", "run.csv", "spreadsheet"),
         ("parquet", "run.parquet", "duckdb"),
     ] {
-        let ask = ["export", "run.vram", "--to", format];
+        let ask = ["export", "run.vrs", "--to", format];
         let run = vramscope(folder, &ask);
         assert!(run.status.success(), "{run:?}");
         assert!(run.stderr.contains(place), "{run:?}");
@@ -203,7 +204,7 @@ fn flamegraphs() {
     let draw = |arguments: &[&str]| {
         let run = vramscope(
             folder,
-            &[&["flamegraph", "run.vram", "-o", "-"], arguments].concat(),
+            &[&["flamegraph", "run.vrs", "-o", "-"], arguments].concat(),
         );
         assert!(run.status.success(), "{run:?}");
         run.stdout
@@ -230,10 +231,121 @@ fn flamegraphs() {
         difference.contains("Change of survivors: +15.4 KB"),
         "{difference}"
     );
-    fs::copy(folder.join("run.vram"), folder.join("other.vram")).unwrap();
-    assert!(draw(&["--diff", "other.vram"]).contains("+0 B"));
+    fs::copy(folder.join("run.vrs"), folder.join("other.vrs")).unwrap();
+    assert!(draw(&["--diff", "other.vrs"]).contains("+0 B"));
     let page = draw(&["--html"]);
     assert!(page.starts_with("<!doctype html>") && page.contains("python train.py"));
+}
+
+#[test]
+fn a_moment_named_with_the_file() {
+    let folder = recorded();
+    let folder = folder.path();
+    let bytes = |place| {
+        let run = vramscope(folder, &["export", place, "--to", "folded", "-o", "-"]);
+        assert!(run.status.success(), "{run:?}");
+        let weights = run
+            .stdout
+            .lines()
+            .map(|line| line.rsplit_once(' ').expect("a weight").1);
+        weights
+            .map(|weight| weight.parse::<u64>().unwrap())
+            .sum::<u64>()
+    };
+    assert_eq!(bytes("run.vrs@10s"), WEIGHTS + 10 * KEPT);
+    // A step begins with its call of backward(), when its block is there.
+    assert!(bytes("run.vrs@step:8") < bytes("run.vrs@step:9"));
+}
+
+/// Waits until there is something in the file.
+fn until_it_grows(path: &Path, beyond: u64) {
+    while fs::metadata(path).map_or(0, |metadata| metadata.len()) <= beyond {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_real_training_adds_up_in_every_format() {
+    let test = "a_real_training_adds_up_in_every_format";
+    let tool = Tool::new(env!("CARGO_BIN_EXE_vramscope"));
+    if let Some(reason) = missing(&tool) {
+        return skip(test, &reason);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let file = folder.join("run.vrs");
+    let setup = Setup::new(TORCHES[1])
+        .env("STEPS", "100000")
+        .env("SLEEP", "0.002");
+    let script = root().join("tests/programs/train/transformer.py");
+    let mut program = Program::start(&setup, &script, &[]);
+    while !tool
+        .run(&["doctor", &program.pid().to_string()])
+        .status
+        .success()
+    {}
+    let attached = tool.attach(program.pid(), &["-o", file.to_str().unwrap()]);
+    until_it_grows(&file, 60_000);
+    let live = attached.interrupt();
+    assert!(live.status.success(), "{live:?}");
+    program.signal(Signal::SIGKILL);
+    program.finish();
+    let device = &live.json()["devices"][0];
+    let (bytes, blocks) = (
+        device["live_bytes"].as_u64(),
+        device["live_blocks"].as_u64(),
+    );
+    let (bytes, blocks) = (bytes.unwrap(), blocks.unwrap());
+    assert!(bytes > 0 && blocks > 0);
+    assert_eq!(sum(folder, &[]), bytes);
+    assert_eq!(sum(folder, &["--blocks"]), blocks);
+    let export = |format| {
+        let run = vramscope(folder, &["export", "run.vrs", "--to", format, "-o", "-"]);
+        assert!(run.status.success(), "{run:?}");
+        run.stdout
+    };
+    let speedscope: serde_json::Value = serde_json::from_str(&export("speedscope")).unwrap();
+    assert_eq!(speedscope["profiles"][0]["endValue"], bytes);
+    let firefox: serde_json::Value = serde_json::from_str(&export("firefox")).unwrap();
+    let weights = firefox["threads"][0]["nativeAllocations"]["weight"]
+        .as_array()
+        .unwrap();
+    let retained: i64 = weights.iter().map(|weight| weight.as_i64().unwrap()).sum();
+    assert_eq!(retained as u64, bytes);
+    // Python's own readers of tables and pickles.
+    for (format, name, read) in [
+        (
+            "csv",
+            "run.csv",
+            "print(sum(int(r['bytes']) for r in csv.DictReader(open(p,newline=''))))",
+        ),
+        (
+            "torch-snapshot",
+            "run.pickle",
+            "print(sum(b['size'] for s in pickle.load(open(p,'rb'))['segments'] for b in s['blocks'] \
+             if b['state']=='active_allocated'))",
+        ),
+    ] {
+        let run = vramscope(folder, &["export", "run.vrs", "--to", format]);
+        assert!(run.status.success(), "{run:?}");
+        let program = format!("import csv,pickle\np={name:?}\n{read}");
+        let output = std::process::Command::new("python3")
+            .args(["-c", &program])
+            .current_dir(folder)
+            .output()
+            .unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(printed.trim(), bytes.to_string(), "{format}: {output:?}");
+    }
+    let page = vramscope(folder, &["flamegraph", "run.vrs", "--html", "-o", "-"]).stdout;
+    let (_, rest) = page.split_once("id=\"data\">").unwrap();
+    let data: serde_json::Value =
+        serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap();
+    let rows = data["parts"][0]["rows"].as_array().unwrap();
+    assert_eq!(
+        rows.iter().map(|row| row[2].as_u64().unwrap()).sum::<u64>(),
+        bytes
+    );
 }
 
 #[test]
@@ -244,50 +356,50 @@ fn what_a_user_can_get_wrong() {
     for (arguments, code, words) in [
         (
             &["export", "notes.txt", "--to", "csv"][..],
-            1,
+            4,
             "no recording",
         ),
-        (&["export", "gone.vram", "--to", "csv"], 1, "gone.vram"),
-        (&["export", "run.vram", "--to", "xml"], 2, "possible values"),
+        (&["export", "gone.vrs", "--to", "csv"], 1, "gone.vrs"),
+        (&["export", "run.vrs", "--to", "xml"], 2, "possible values"),
         (
-            &["export", "run.vram", "--to", "parquet", "-o", "-"],
+            &["export", "run.vrs", "--to", "parquet", "-o", "-"],
             1,
             "-o DIR",
         ),
         (
-            &["export", "run.vram", "--to", "firefox", "--allocated"],
+            &["export", "run.vrs", "--to", "firefox", "--allocated"],
             1,
             "no place for",
         ),
         (
-            &["export", "run.vram", "--to", "csv", "--device", "7"],
+            &["export", "run.vrs", "--to", "csv", "--device", "7"],
             1,
             "pid 4121 GPU 0",
         ),
         (
-            &["export", "run.vram", "--to", "csv", "--at", "1s", "--peak"],
+            &["export", "run.vrs", "--to", "csv", "--at", "1s", "--peak"],
             2,
             "cannot be used with",
         ),
         (
-            &["export", "run.vram", "--to", "csv", "--window", "3"],
+            &["export", "run.vrs", "--to", "csv", "--window", "3"],
             2,
             "A..B",
         ),
         (
-            &["flamegraph", "run.vram", "--by", "growth", "--peak"],
+            &["flamegraph", "run.vrs", "--by", "growth", "--peak"],
             1,
             "--by growth",
         ),
         (
-            &["flamegraph", "run.vram", "--diff", "gone"],
+            &["flamegraph", "run.vrs", "--diff", "gone"],
             1,
             "neither a recording nor a time",
         ),
         (
             &["flamegraph", "1", "--peak"],
             1,
-            "vramscope attach 1 -o run.vram",
+            "vramscope attach 1 -o run.vrs",
         ),
     ] {
         let run = vramscope(folder, arguments);
