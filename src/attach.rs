@@ -1,8 +1,7 @@
-//! `attach`, `report`, `flamegraph`: watch a process, then tell.
+//! `attach`, `report`: watch a process, then tell.
 
 use std::{
     io::IsTerminal as _,
-    path::Path,
     process::ExitCode,
     sync::{
         Arc,
@@ -14,17 +13,19 @@ use std::{
 
 use anyhow::Context as _;
 use vramscope_collector::{
-    flamegraph as flames,
+    Collector, flamegraph as flames,
     report::{Options, json, layout::Color, markdown, text},
-    view::{DeviceView, Grouping, ProcessView, View},
+    view::{Grouping, View},
 };
 use vramscope_events::Pid;
 use vramscope_tui::{Feed, Options as LiveOptions, Source};
 
 use crate::{
-    cli::{AttachArgs, FlamegraphArgs, Format, ReportArgs, ReportStyle, TargetArgs, Weight},
+    cli::{AttachArgs, Format, RecordArgs, ReportArgs, ReportStyle, TargetArgs},
     engine::{End, Engine, Finished},
-    output, signals, target,
+    output, recording, signals,
+    subject::Subject,
+    target,
 };
 
 /// How often a headless session looks at the clock.
@@ -34,6 +35,10 @@ const VIEW_EVERY: Duration = Duration::from_millis(100);
 /// Columns of a text report that goes to a file.
 const FILE_COLUMNS: usize = 100;
 
+/// What to say where there is nothing to draw.
+pub const NOTHING_SEEN: &str =
+    "nothing was allocated or freed while it was watched\n  watch longer: --duration 5m";
+
 /// `vramscope attach PID`.
 pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
     let live = !options.headless
@@ -41,40 +46,36 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
         && std::io::stdout().is_terminal()
         && std::io::stdin().is_terminal();
     let show = if live { Show::Live } else { Show::Nothing };
-    let finished = watch(&options.target, options.duration, show)?;
+    recording::check(&options.record)?;
+    let record = Some(&options.record);
+    let finished = watch(&options.target, options.duration, show, record)?;
     if let Some(path) = &options.flamegraph {
-        let svg = flame(&finished, None, Weight::Bytes, false)?;
-        output::file(path, &svg, false)?;
+        let svg = flame(&finished.view)?;
+        output::file(path, &svg, options.record.force)?;
         eprintln!("flamegraph: {}", path.display());
     }
-    print_report(&finished, &options.report)?;
+    print_report(&finished.view, &finished.collector, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
-/// `vramscope report PID`.
+/// `vramscope report PID` and `vramscope report FILE`.
 pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
-    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
-    print_report(&finished, &options.report)?;
+    if let Subject::Recording(place) = &options.target.subject {
+        let mut replay = recording::at(place, Some(&options.target))?;
+        let view = replay.view();
+        print_report(&view, replay.collector(), &options.report)?;
+        return Ok(recording::exit_code(&replay));
+    }
+    let finished = watch_quietly(&options.target, options.duration)?;
+    print_report(&finished.view, &finished.collector, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
 }
 
-/// `vramscope flamegraph PID`.
-pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
-    let to_stdout = options.output == Path::new("-");
-    // Said before the watching, not after it.
-    output::check_free(&options.output, options.force)?;
-    let finished = watch(&options.target, Some(options.duration), Show::Nothing)?;
-    let picture = flame(&finished, options.device, options.weight, options.folded)?;
-    output::file(&options.output, &picture, options.force)?;
-    if !to_stdout {
-        eprintln!(
-            "written: {} (open it in a browser)",
-            options.output.display()
-        );
-    }
-    Ok(ExitCode::SUCCESS)
+/// Watches a process for a while, with nothing on the screen.
+pub fn watch_quietly(target: &TargetArgs, duration: Duration) -> anyhow::Result<Finished> {
+    watch(target, Some(duration), Show::Nothing, None)
 }
 
 /// What is on the screen meanwhile.
@@ -87,13 +88,19 @@ enum Show {
 }
 
 /// Watches until the time is over, the process ends or the user has enough.
-fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow::Result<Finished> {
+fn watch(
+    target: &TargetArgs,
+    duration: Option<Duration>,
+    show: Show,
+    record: Option<&RecordArgs>,
+) -> anyhow::Result<Finished> {
+    let pid = target.pid()?;
     let stop = signals::stop_flag().context("signals could not be taken over")?;
     let started = Instant::now();
     let (session, collector) = target::attach(target, &stop)?;
     eprintln!(
         "attached to {} ({}) in {:.1} s; {}",
-        target.pid,
+        pid,
         vramscope_collector::escape::line(&session.info.command, 60),
         started.elapsed().as_secs_f64(),
         match duration {
@@ -106,10 +113,14 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
     }
     let told = session.notes.len();
     let publish = (show == Show::Live).then_some(VIEW_EVERY);
-    let engine = Engine::start(session, collector, publish)?;
+    let recorder = match record {
+        Some(record) => recording::start(record, &collector)?,
+        None => None,
+    };
+    let engine = Engine::start(session, collector, publish, recorder)?;
     let until = duration.map(|duration| Instant::now() + duration);
     match show {
-        Show::Live => live(&engine, &stop, until, target.pid)?,
+        Show::Live => live(&engine, &stop, until, pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
     let finished = engine.finish()?;
@@ -117,7 +128,10 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
         eprintln!("note: {note}");
     }
     if finished.end == End::Exited {
-        eprintln!("process {} ended; this is its last state", target.pid);
+        eprintln!("process {pid} ended; this is its last state");
+    }
+    if let Some(summary) = &finished.recording {
+        recording::tell(summary);
     }
     Ok(finished)
 }
@@ -183,12 +197,12 @@ fn leave(finished: Finished) {
     drop(finished.session);
 }
 
-fn print_report(finished: &Finished, style: &ReportStyle) -> anyhow::Result<()> {
-    Ok(output::stdout(render(finished, style).as_bytes())?)
+fn print_report(view: &View, collector: &Collector, style: &ReportStyle) -> anyhow::Result<()> {
+    Ok(output::stdout(render(view, collector, style).as_bytes())?)
 }
 
-/// The report of a session that is over.
-pub fn render(finished: &Finished, style: &ReportStyle) -> String {
+/// The report of a view.
+pub fn render(view: &View, collector: &Collector, style: &ReportStyle) -> String {
     let options = Options {
         grouping: Grouping::from(style.group),
         top: match style.format() {
@@ -197,11 +211,11 @@ pub fn render(finished: &Finished, style: &ReportStyle) -> String {
         },
     };
     match style.format() {
-        Format::Text => text::report(&finished.view, options, text_layout()),
-        Format::Markdown => markdown::report(&finished.view, options),
+        Format::Text => text::report(view, options, text_layout()),
+        Format::Markdown => markdown::report(view, options),
         Format::Json if style.survivors => {
-            json::report_with_survivors(&finished.view, options, &|process, device| {
-                let survivors = finished.collector.survivors(process, device);
+            json::report_with_survivors(view, options, &|process, device| {
+                let survivors = collector.survivors(process, device);
                 survivors
                     .map(|block| json::Survivor {
                         address: block.address,
@@ -212,11 +226,11 @@ pub fn render(finished: &Finished, style: &ReportStyle) -> String {
                     .collect()
             })
         }
-        Format::Json => json::report(&finished.view, options),
+        Format::Json => json::report(view, options),
     }
 }
 
-fn text_layout() -> text::Layout {
+pub fn text_layout() -> text::Layout {
     let color = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let columns = std::env::var("COLUMNS")
         .ok()
@@ -227,56 +241,12 @@ fn text_layout() -> text::Layout {
     }
 }
 
-/// The picture of a session that is over.
-pub fn flame(
-    finished: &Finished,
-    device: Option<u16>,
-    weight: Weight,
-    folded: bool,
-) -> anyhow::Result<Vec<u8>> {
-    let view = &finished.view;
-    let (process, device) = choose_device(view.processes.first(), device)?;
-    let weight = match weight {
-        Weight::Bytes => flames::Weight::Bytes,
-        Weight::Blocks => flames::Weight::Blocks,
-        Weight::Growth => flames::Weight::Growth,
-    };
-    if folded {
-        return Ok(flames::folded(&device.sites, process, weight).into_bytes());
-    }
-    Ok(flames::svg(view, process, device, weight)?.into_bytes())
-}
-
-fn choose_device(
-    process: Option<&ProcessView>,
-    wanted: Option<u16>,
-) -> anyhow::Result<(&ProcessView, &DeviceView)> {
-    let process = process.context("no process was seen")?;
-    let device = match wanted {
-        Some(number) => process
-            .devices
-            .iter()
-            .find(|device| device.device.0 == number),
-        None => process
-            .devices
-            .iter()
-            .max_by_key(|device| device.live_bytes),
-    };
-    let device = device.with_context(|| {
-        let seen: Vec<_> = process
-            .devices
-            .iter()
-            .map(|device| device.device.to_string())
-            .collect();
-        match (wanted, seen.is_empty()) {
-            (Some(number), false) => format!(
-                "device {number} had no allocation; seen: {}",
-                seen.join(", ")
-            ),
-            _ => "nothing was allocated or freed while it was watched\n  watch longer: \
-                  --duration 5m"
-                .to_owned(),
-        }
-    })?;
-    Ok((process, device))
+/// The survivors of the device with most of them.
+pub fn flame(view: &View) -> anyhow::Result<Vec<u8>> {
+    let process = view.processes.first().context("no process was seen")?;
+    let devices = process.devices.iter();
+    let device = devices.max_by_key(|device| device.live_bytes);
+    let device = device.context(NOTHING_SEEN)?;
+    let svg = flames::svg(view, process, device, flames::Weight::Bytes)?;
+    Ok(svg.into_bytes())
 }

@@ -1,10 +1,16 @@
 //! The command line.
 
+mod select;
+
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use vramscope_collector::{StepLine, view::Grouping};
+
+pub use select::{LayerName, Moment, SelectArgs, Weight, Window};
+
+use crate::subject::{Place, Subject, parse_place, parse_subject};
 
 /// Finds what makes GPU memory creep up in a running PyTorch process.
 #[derive(Debug, Parser)]
@@ -12,7 +18,8 @@ use vramscope_collector::{StepLine, view::Grouping};
     version,
     about,
     after_help = "Exit codes: 0 all went well, 2 wrong usage, 3 the process cannot be traced, \
-                  1 any other error."
+                  4 a \
+                  recording is damaged, 1 any other error."
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -31,12 +38,23 @@ pub enum Command {
     /// Needs no rights but those to start it. Its output and its exit code are passed through; the
     /// report comes on standard error when it has ended. Child processes are watched too.
     Run(RunArgs),
-    /// Watch a process for a while, then print the report
+    /// Print the report of a recording, or of a process after watching it for a while
     ///
-    /// The same as `attach --headless --duration 30`.
+    /// With a process, the same as `attach --headless --duration 30`.
     Report(ReportArgs),
-    /// Watch a process for a while, then draw what survived as a flamegraph
+    /// Draw what survives as a flamegraph: in a recording, or in a process after watching it for a
+    /// while
+    ///
+    /// docs/exports.md says what can be selected.
     Flamegraph(FlamegraphArgs),
+    /// Write a recording's allocations as another tool reads them
+    ///
+    /// docs/exports.md says which format is good for what, and how to open it.
+    Export(ExportArgs),
+    /// Look at a recording as at a live session, at any moment of it
+    Live(LiveArgs),
+    /// Compare two recordings, or two moments of one: which sites grew, shrank, came and went
+    Diff(DiffArgs),
     /// Check every precondition and say what to do about those that do not hold
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -60,6 +78,8 @@ pub struct AttachArgs {
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub report: ReportStyle,
+    #[command(flatten)]
+    pub record: RecordArgs,
     /// Write a flamegraph of the survivors to this file at the end, too
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
@@ -78,9 +98,8 @@ pub struct RunArgs {
     /// Write the report to this file instead of standard error; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub report_to: Option<PathBuf>,
-    /// Write over files that are there
-    #[arg(long)]
-    pub force: bool,
+    #[command(flatten)]
+    pub record: RecordArgs,
     /// Write a flamegraph of the survivors to this file at the end, too
     #[arg(long, value_name = "FILE.svg")]
     pub flamegraph: Option<PathBuf>,
@@ -124,24 +143,116 @@ pub struct ReportArgs {
 pub struct FlamegraphArgs {
     #[command(flatten)]
     pub target: TargetArgs,
-    /// How long to watch, such as 30, 90s, 10m or 1h
+    /// How long to watch a process, such as 30, 90s, 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub duration: Duration,
-    /// Where to write it; `-` is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "vramscope.svg")]
-    pub output: PathBuf,
+    /// Where to write it; `-` is standard output [default: vramscope.svg or .html]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
     /// Write over a file that is there
     #[arg(long)]
     pub force: bool,
-    /// What a frame's width stands for
-    #[arg(long, value_enum, default_value_t = Weight::Bytes)]
-    pub weight: Weight,
+    #[command(flatten)]
+    pub select: SelectArgs,
+    /// What changed since then: another recording (FILE, FILE@10m), or a time of this one
+    #[arg(long, value_name = "FILE|TIME", conflicts_with = "html")]
+    pub diff: Option<String>,
+    /// A page with timeline, flamegraph, search and table instead of a picture
+    #[arg(long, conflicts_with = "folded")]
+    pub html: bool,
     /// Folded stacks (a line each) instead of a picture
     #[arg(long)]
     pub folded: bool,
-    /// The device, where the process uses several [default: the one with the most survivors]
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// The recording; FILE@10m is the same as FILE --at 10m
+    #[arg(value_name = "FILE", value_parser = parse_place)]
+    pub file: Place,
+    /// The format
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub to: ExportFormat,
+    /// Where to write it; `-` is standard output [default: named after the recording]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub select: SelectArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// JSON for speedscope.app
+    Speedscope,
+    /// Protocol buffer for `go tool pprof` and many others
+    Pprof,
+    /// JSON for profiler.firefox.com
+    Firefox,
+    /// Trace for ui.perfetto.dev
+    Perfetto,
+    /// Pickle for pytorch.org/memory_viz
+    TorchSnapshot,
+    /// Folded stacks, a line each
+    Folded,
+    /// A table, a line a stack
+    Csv,
+    /// A folder with tables of events, stacks and sites
+    Parquet,
+}
+
+#[derive(Debug, Args)]
+pub struct LiveArgs {
+    /// The recording; FILE@10m begins ten minutes in, FILE@step:200 at a step [default: its end]
+    #[arg(value_name = "FILE", value_parser = parse_place)]
+    pub file: Place,
+}
+
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    /// The recording to compare with: FILE, FILE@10m or FILE@step:200
+    #[arg(value_name = "BEFORE", value_parser = parse_place)]
+    pub before: Place,
+    /// The recording that is compared
+    #[arg(value_name = "AFTER", value_parser = parse_place)]
+    pub after: Place,
+    /// What makes one site
+    #[arg(long, value_enum, default_value_t = Group::Line)]
+    pub group: Group,
+    /// Sites to print, the largest change first [default: 20 as text, all as JSON]
+    #[arg(long, value_name = "N")]
+    pub top: Option<usize>,
+    /// JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+    /// The device [default: all that both have]
     #[arg(long, value_name = "N")]
     pub device: Option<u16>,
+}
+
+/// Whether to record a session, and how much of it.
+#[derive(Clone, Debug, Args)]
+pub struct RecordArgs {
+    /// Record the session to this file: vramscope live FILE shows it later
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Keep the last minutes in memory, and write them to this file when memory runs out or the
+    /// process ends
+    #[arg(long, value_name = "FILE", conflicts_with = "output")]
+    pub flight_recorder: Option<PathBuf>,
+    /// Keep at least the last so much of the recording, such as 2h, and little more [default: all;
+    /// of a flight recorder 5m]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub keep_last: Option<Duration>,
+    /// Keep the file (of a flight recorder, its memory) about as small as this, such as 2G
+    /// [default: no limit; of a flight recorder 256M]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_size: Option<u64>,
+    /// Write over a file that is there
+    #[arg(long)]
+    pub force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -153,9 +264,10 @@ pub struct DoctorArgs {
 /// Whom to watch, and how.
 #[derive(Clone, Debug, Args)]
 pub struct TargetArgs {
-    /// The process
-    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
-    pub pid: u32,
+    /// The process, by its number; for `report` and `flamegraph` also a recording: FILE, FILE@10m
+    /// or FILE@step:200
+    #[arg(value_name = "PID", value_parser = parse_subject)]
+    pub subject: Subject,
     /// Wait until the process has loaded PyTorch
     #[arg(long)]
     pub wait: bool,
@@ -198,6 +310,22 @@ pub struct WatchArgs {
     pub buffer: u64,
 }
 
+impl TargetArgs {
+    /// The process.
+    ///
+    /// # Errors
+    /// It is a recording.
+    pub fn pid(&self) -> anyhow::Result<u32> {
+        match &self.subject {
+            Subject::Process(pid) => Ok(*pid),
+            Subject::Recording(place) => anyhow::bail!(
+                "{} is no process number\n  to look at a recording: vramscope live {0}",
+                place.path.display()
+            ),
+        }
+    }
+}
+
 /// How a report looks.
 #[derive(Clone, Debug, Args)]
 pub struct ReportStyle {
@@ -237,16 +365,6 @@ pub enum Format {
     Text,
     Json,
     Markdown,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Weight {
-    /// Bytes that survive
-    Bytes,
-    /// Blocks that survive
-    Blocks,
-    /// Growth a step
-    Growth,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -299,7 +417,7 @@ fn parse_step_on(text: &str) -> Result<StepOn, String> {
     )))
 }
 
-fn parse_duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let split = text
         .find(|c: char| c.is_ascii_alphabetic())
         .unwrap_or(text.len());

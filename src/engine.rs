@@ -11,7 +11,12 @@ use std::{
 
 use anyhow::Context as _;
 use crossbeam_channel::RecvTimeoutError;
-use vramscope_collector::{Collector, view::View};
+use vramscope_collector::{
+    Collector,
+    intake::Intake,
+    recorder::{Recorder, Summary},
+    view::{LogLevel, View},
+};
 use vramscope_events::Event;
 use vramscope_tracer::{Session, now};
 
@@ -47,12 +52,15 @@ pub struct Finished {
     pub view: View,
     /// Why it ended.
     pub end: End,
+    /// What became of the recording.
+    pub recording: Option<Summary>,
     /// Dropped last: taking the rest of the probes off takes a second or two.
     pub session: Session,
 }
 
 impl Engine {
     /// Starts the thread. `publish`: how often to make a view on the way, where anybody looks.
+    /// `recorder`: takes everything that the collector takes.
     ///
     /// # Errors
     /// The system has no thread to give.
@@ -60,6 +68,7 @@ impl Engine {
         session: Session,
         mut collector: Collector,
         publish: Option<Duration>,
+        recorder: Option<Recorder>,
     ) -> anyhow::Result<Engine> {
         let latest = Arc::new(Mutex::new(Arc::new(collector.view(now()))));
         let stop = Arc::new(AtomicBool::new(false));
@@ -67,7 +76,9 @@ impl Engine {
         let work = Work {
             notes: session.notes.len(),
             session,
+            intake: Intake::new(collector.started_unix()),
             collector,
+            recorder,
             publish,
             latest: Arc::clone(&latest),
             stop: Arc::clone(&stop),
@@ -110,9 +121,11 @@ impl Engine {
 
 struct Work {
     session: Session,
+    intake: Intake,
     /// Of the session's notes, those that were told.
     notes: usize,
     collector: Collector,
+    recorder: Option<Recorder>,
     publish: Option<Duration>,
     latest: Arc<Mutex<Arc<View>>>,
     stop: Arc<AtomicBool>,
@@ -130,6 +143,7 @@ impl Work {
         loop {
             match records.recv_timeout(PATIENCE) {
                 Ok(batch) => {
+                    let batch = self.intake.prepare(batch, &self.collector);
                     self.collector.ingest(&batch);
                     if let Some(last) = batch.last() {
                         until = until.max(last.time);
@@ -140,6 +154,9 @@ impl Work {
                     if exited && end.is_none() && self.session.ends_with_process() {
                         end = Some(End::Exited);
                         self.session.detach();
+                    }
+                    if let Some(recorder) = &mut self.recorder {
+                        recorder.take(batch, &self.collector);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -153,6 +170,7 @@ impl Work {
             if end.is_none() && last_look.elapsed() >= LOOK {
                 last_look = Instant::now();
                 self.look();
+                self.look_at_recorder();
             }
             if let Some(every) = rest
                 && last_view.elapsed() >= every
@@ -168,13 +186,23 @@ impl Work {
         }
         self.look();
         // What happened is over, however long it took to say so: rates and ages are of then.
+        self.look_at_recorder();
         let view = self.collector.view(until);
         self.show(view.clone());
+        let end = end.unwrap_or(End::Exited);
+        let recording = self.recorder.take().map(|recorder| {
+            let reason = match end {
+                End::Stopped => "it was stopped",
+                End::Exited => "the process ended",
+            };
+            recorder.finish(&self.collector, until, reason)
+        });
         self.ended.store(true, Ordering::Release);
         Finished {
             collector: self.collector,
             view,
-            end: end.unwrap_or(End::Exited),
+            end,
+            recording,
             session: self.session,
         }
     }
@@ -183,11 +211,25 @@ impl Work {
     fn look(&mut self) {
         if self.session.probe_new_libraries() {
             self.collector.set_probes(self.session.probes.clone());
+            if let Some(recorder) = &mut self.recorder {
+                recorder.probes(&self.session.probes);
+            }
         }
         for note in self.session.notes.iter().skip(self.notes) {
-            self.collector.note_of_tracer(now(), note);
+            self.collector.tell(now(), LogLevel::Warning, note.clone());
         }
         self.notes = self.notes.max(self.session.notes.len());
+    }
+
+    /// A recording that ended early is told at once; the session goes on.
+    fn look_at_recorder(&mut self) {
+        let trouble = self.recorder.as_mut().and_then(Recorder::trouble);
+        if let Some(trouble) = trouble {
+            if self.publish.is_none() {
+                eprintln!("warning: {trouble}");
+            }
+            self.collector.tell(now(), LogLevel::Warning, trouble);
+        }
     }
 
     fn show(&self, view: View) {

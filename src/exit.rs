@@ -2,12 +2,16 @@
 
 use std::{io, process::ExitCode};
 
+use vramscope_collector::replay::ReplayError;
 use vramscope_tracer::AttachError;
 
 // A wrong command line ends with 2: clap does that.
 
 /// The process could not be traced.
 pub const CANNOT_ATTACH: u8 = 3;
+
+/// A recording is damaged, or no recording.
+pub const DAMAGED_INPUT: u8 = 4;
 
 /// Prints an error with its causes, and gives the exit code it stands for.
 pub fn report(error: &anyhow::Error) -> ExitCode {
@@ -23,6 +27,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("vramscope: {error:#}");
     if error.downcast_ref::<AttachError>().is_some() {
         ExitCode::from(CANNOT_ATTACH)
+    } else if error
+        .downcast_ref::<ReplayError>()
+        .is_some_and(ReplayError::is_damage)
+    {
+        ExitCode::from(DAMAGED_INPUT)
     } else {
         ExitCode::FAILURE
     }

@@ -4,13 +4,20 @@
 
 mod attach;
 mod cli;
+mod diff;
 mod doctor;
 mod engine;
 mod exit;
+mod export;
+mod flame;
 mod generate;
+mod live;
 mod output;
+mod recording;
 mod run;
+mod selecting;
 mod signals;
+mod subject;
 mod target;
 
 use std::process::ExitCode;
@@ -25,7 +32,10 @@ fn main() -> ExitCode {
         Command::Attach(options) => attach::attach(&options),
         Command::Run(options) => run::run(&options),
         Command::Report(options) => attach::report(&options),
-        Command::Flamegraph(options) => attach::flamegraph(&options),
+        Command::Flamegraph(options) => flame::flamegraph(&options),
+        Command::Export(options) => export::export(&options),
+        Command::Live(options) => live::live(&options),
+        Command::Diff(options) => diff::diff(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::{self, Write as _},
+    io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
@@ -52,21 +52,96 @@ pub fn file(path: &Path, bytes: &[u8], force: bool) -> anyhow::Result<()> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What is there and no file (a device, a pipe) is written to, never replaced; a link stays one.
+    replace(path, |out| out.write_all(bytes))
+}
+
+/// Like [`file`], but `write` writes into it as it goes.
+///
+/// # Errors
+/// As [`file`], and what `write` says.
+pub fn stream<T>(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    if path == Path::new("-") {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let done = write(&mut out)?;
+        out.flush()?;
+        return Ok(done);
+    }
+    check_free(path, force)?;
+    let mut done = None;
+    let mut failed = None;
+    let written = replace(path, |out| match write(out) {
+        Ok(result) => {
+            done = Some(result);
+            Ok(())
+        }
+        Err(error) => {
+            failed = Some(error);
+            Err(io::Error::other("see the cause"))
+        }
+    });
+    if let Some(error) = failed {
+        return Err(error.context(format!("{} could not be written", path.display())));
+    }
+    written.with_context(|| format!("{} could not be written", path.display()))?;
+    done.with_context(|| format!("{} could not be written", path.display()))
+}
+
+/// Writes a file under another name and gives it its own when it is whole. What is there and no
+/// file (a device, a pipe) is written to, never replaced; a link stays one.
+fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let place = match fs::metadata(path) {
         Ok(there) if !there.is_file() => {
-            return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+            let mut out = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+            write(&mut out)?;
+            return out.flush();
         }
         Ok(_) => fs::canonicalize(path)?,
         Err(_) => path.to_owned(),
     };
     let unfinished = unfinished(&place);
-    let written = write_whole(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, &place));
+    let written = write_whole(&unfinished, write).and_then(|()| fs::rename(&unfinished, &place));
     if written.is_err() {
         // The error that counts is the one that is reported.
         let _ = fs::remove_file(&unfinished);
     }
     written
+}
+
+/// Makes a folder with files: all of them or none. One that is there is not touched unless `force`
+/// says so; then the files in it that have the same names are replaced.
+///
+/// # Errors
+/// The folder is there, or could not be made, and what `write` says.
+pub fn folder<T>(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&Path) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    check_free(path, force)?;
+    let unfinished = unfinished(path);
+    let made = fs::create_dir(&unfinished)
+        .map_err(anyhow::Error::from)
+        .and_then(|()| write(&unfinished))
+        .and_then(|done| {
+            if !path.exists() {
+                fs::rename(&unfinished, path)?;
+                return Ok(done);
+            }
+            for entry in fs::read_dir(&unfinished)? {
+                let entry = entry?;
+                fs::rename(entry.path(), path.join(entry.file_name()))?;
+            }
+            Ok(done)
+        });
+    if unfinished.exists() {
+        // The error that counts is the one that is reported.
+        let _ = fs::remove_dir_all(&unfinished);
+    }
+    made.with_context(|| format!("{} could not be written", path.display()))
 }
 
 fn unfinished(path: &Path) -> PathBuf {
@@ -75,10 +150,14 @@ fn unfinished(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut out = BufWriter::new(file);
+    write(&mut out)?;
+    out.into_inner()?.sync_all()
 }
 
 #[cfg(test)]

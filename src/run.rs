@@ -21,9 +21,9 @@ use vramscope_tracer::{Session, inject::library, inspect};
 
 use crate::{
     attach::{flame, render},
-    cli::{RunArgs, RunBackend, Weight},
+    cli::{RunArgs, RunBackend},
     engine::{Engine, Finished},
-    output, signals, target,
+    output, recording, signals, target,
 };
 
 /// How often the program is looked at.
@@ -40,8 +40,9 @@ pub fn run(options: &RunArgs) -> anyhow::Result<ExitCode> {
         .into_iter()
         .flatten()
     {
-        output::check_free(path, options.force)?;
+        output::check_free(path, options.record.force)?;
     }
+    recording::check(&options.record)?;
     let stop = signals::passed_on().context("signals could not be taken over")?;
     let inject = match options.backend {
         RunBackend::Ebpf => false,
@@ -87,7 +88,8 @@ fn injected(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
         Err(code) => return Ok(Watched::NotStarted(code)),
     };
     let collector = target::collector(config, &session);
-    let engine = Engine::start(session, collector, None)?;
+    let recorder = recording::start(&options.record, &collector)?;
+    let engine = Engine::start(session, collector, None, recorder)?;
     let status = wait(&mut child, stop)?;
     let finished = Box::new(engine.finish()?);
     Ok(Watched::Ended(status, Some(finished)))
@@ -118,7 +120,8 @@ fn probed(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
         }
     };
     let collector = target::collector(config, &session);
-    let engine = Engine::start(session, collector, None)?;
+    let recorder = recording::start(&options.record, &collector)?;
+    let engine = Engine::start(session, collector, None, recorder)?;
     let status = wait(&mut child, stop)?;
     let finished = Box::new(engine.finish()?);
     Ok(Watched::Ended(status, Some(finished)))
@@ -169,6 +172,9 @@ fn exit_code(status: ExitStatus) -> ExitCode {
 }
 
 fn tell(options: &RunArgs, finished: &Finished) -> anyhow::Result<()> {
+    if let Some(summary) = &finished.recording {
+        recording::tell(summary);
+    }
     for note in &finished.session.notes {
         eprintln!("note: {note}");
     }
@@ -179,13 +185,13 @@ fn tell(options: &RunArgs, finished: &Finished) -> anyhow::Result<()> {
         return Ok(());
     }
     if let Some(path) = &options.flamegraph {
-        let svg = flame(finished, None, Weight::Bytes, false)?;
-        output::file(path, &svg, options.force)?;
+        let svg = flame(&finished.view)?;
+        output::file(path, &svg, options.record.force)?;
         eprintln!("flamegraph: {}", path.display());
     }
-    let report = render(finished, &options.report);
+    let report = render(&finished.view, &finished.collector, &options.report);
     match &options.report_to {
-        Some(path) => output::file(path, report.as_bytes(), options.force)?,
+        Some(path) => output::file(path, report.as_bytes(), options.record.force)?,
         None => std::io::stderr().write_all(report.as_bytes())?,
     }
     Ok(())

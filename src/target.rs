@@ -25,15 +25,16 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
     } else {
         Backend::Ebpf
     };
+    let pid = target.pid()?;
     let config = config(&target.watch, backend)?;
     if target.wait {
-        wait_for_torch(target.pid, stop)?;
+        wait_for_torch(pid, stop)?;
     }
     let options = options(&target.watch)?;
     let session = if target.inject {
-        Session::inject(target.pid, &options)?
+        Session::inject(pid, &options)?
     } else {
-        Session::attach(target.pid, &options)?
+        Session::attach(pid, &options)?
     };
     let collector = collector(config, &session);
     Ok((session, collector))
@@ -45,6 +46,8 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
 /// A glob that is none.
 pub fn config(watch: &WatchArgs, backend: Backend) -> anyhow::Result<Config> {
     let mut config = Config::new(backend, now(), unix_seconds());
+    // The intake brings them.
+    config.read_sources = false;
     config.alarms.growth_over_baseline = watch.alarm_growth / 100.0;
     config.alarms.capacity_use = watch.alarm_capacity / 100.0;
     config.capacity = watch.capacity;

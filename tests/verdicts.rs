@@ -124,12 +124,18 @@ fn judge(script: &Path, torch: &str, at: u64) -> Value {
         &[&arguments[0], &arguments[1], script.to_str().unwrap()],
     );
     program.expect("ready");
-    let attached = tool().attach(program.pid(), &["--capacity", "80G"]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("run.vrs");
+    let file = file.to_str().unwrap();
+    let attached = tool().attach(program.pid(), &["--capacity", "80G", "-o", file]);
     program.say("go");
     program.expect("watched");
     let run = attached.interrupt();
     program.say("end");
     program.finish();
+    // Every case: the recording tells what the session told.
+    let replayed = tool().run(&["report", file, "--json"]);
+    assert_eq!(replayed.stdout, run.stdout, "{}", script.display());
     run.json()
 }
 

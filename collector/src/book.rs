@@ -1,6 +1,7 @@
 //! One book of one device: its live blocks and its sites.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use vramscope_events::{Address, Bytes, StackId, Time};
 
 use crate::{
@@ -14,16 +15,18 @@ use crate::{
 const MOVING: usize = 3;
 
 /// The blocks and sites of one layer of one device.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Book {
+    /// Kept beside the rest: a recording has it in a form of its own.
+    #[serde(skip)]
     pub ledger: Ledger,
     sites: Vec<Site>,
+    #[serde(skip)]
     by_stack: FxHashMap<StackId, u32>,
     /// Sites whose floor changed at least [`MOVING`] times.
     moving: Vec<u32>,
     /// Sites whose stack is not fully defined yet.
     unresolved: Vec<u32>,
-    resolved_at: u64,
     /// Live bytes of sites that autograd threads fill.
     backward_bytes: Bytes,
     /// Bytes that autograd threads were given since this was last cleared.
@@ -46,12 +49,12 @@ impl Book {
         size: Bytes,
         stack: StackId,
         (step, time): (u32, Time),
-        ids: &mut SiteIds,
+        new: &mut NewSites<'_>,
     ) -> Option<Block> {
         self.version += 1;
         let index = match self.by_stack.get(&stack) {
             Some(index) => *index,
-            None => self.new_site(stack, step, time, ids),
+            None => self.new_site(stack, step, time, new),
         };
         let old = self
             .ledger
@@ -96,12 +99,15 @@ impl Book {
     }
 
     #[cold]
-    fn new_site(&mut self, stack: StackId, step: u32, time: Time, ids: &mut SiteIds) -> u32 {
+    fn new_site(&mut self, stack: StackId, step: u32, time: Time, new: &mut NewSites<'_>) -> u32 {
         let index = self.sites.len() as u32;
-        self.sites.push(Site::new(ids.next(), stack, step, time));
+        let mut site = Site::new(new.ids.next(), stack, step, time);
+        site.traits = new.stacks.traits(stack);
+        if site.traits.is_none() {
+            self.unresolved.push(index);
+        }
+        self.sites.push(site);
         self.by_stack.insert(stack, index);
-        self.unresolved.push(index);
-        self.resolved_at = u64::MAX;
         index
     }
 
@@ -114,22 +120,63 @@ impl Book {
         }
     }
 
-    /// Looks up what the stacks of new sites say; cheap when nothing was defined since.
-    pub fn resolve(&mut self, stacks: &Stacks) {
-        if self.unresolved.is_empty() || self.resolved_at == stacks.version() {
+    /// A stack was defined after its first use.
+    pub fn stack_defined(&mut self, stack: StackId, stacks: &Stacks) {
+        if self.unresolved.is_empty() {
             return;
         }
-        self.resolved_at = stacks.version();
+        let Some(index) = self.by_stack.get(&stack) else {
+            return;
+        };
+        let site = &mut self.sites[*index as usize];
+        if site.traits.is_some() {
+            return;
+        }
+        site.traits = stacks.traits(stack);
+        if site.traits.is_some() {
+            site.version = site.version.wrapping_add(1);
+            if site.is_backward() {
+                self.backward_bytes += site.live_bytes;
+            }
+            self.unresolved.retain(|unresolved| unresolved != index);
+        }
+    }
+
+    /// A frame was defined: perhaps the one that a stack still lacked.
+    pub fn frame_defined(&mut self, stacks: &Stacks) {
         let sites = &mut self.sites;
         let backward_bytes = &mut self.backward_bytes;
         self.unresolved.retain(|index| {
             let site = &mut sites[*index as usize];
             site.traits = stacks.traits(site.stack);
+            // It has a name now: views must show it.
+            site.version = site.version.wrapping_add(u32::from(site.traits.is_some()));
             if site.is_backward() {
                 *backward_bytes += site.live_bytes;
             }
             site.traits.is_none()
         });
+    }
+
+    /// Takes back what was kept beside the rest. `None` if the two do not fit.
+    pub fn restore(&mut self, blocks: &[vramscope_recording::Block]) -> Option<()> {
+        let sites = self.sites.iter().zip(0..);
+        self.by_stack = sites.map(|(site, index)| (site.stack, index)).collect();
+        let indices = self.moving.iter().chain(&self.unresolved);
+        let inside = |index: &u32| (*index as usize) < self.sites.len();
+        if !indices.copied().all(|index| inside(&index)) || self.by_stack.len() != self.sites.len()
+        {
+            return None;
+        }
+        for block in blocks {
+            let site = *self.by_stack.get(&block.stack)?;
+            let new = Block::new(block.size, site, block.step, block.born);
+            self.ledger.insert(block.address, new);
+            if block.segment {
+                self.ledger.mark_segment(block.address);
+            }
+        }
+        Some(())
     }
 
     pub fn sites(&self) -> &[Site] {
@@ -169,8 +216,14 @@ impl Book {
     }
 }
 
+/// What a new site needs.
+pub(crate) struct NewSites<'a> {
+    pub ids: &'a mut SiteIds,
+    pub stacks: &'a Stacks,
+}
+
 /// Hands out site numbers: by order of first appearance, never reused.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SiteIds(u32);
 
 impl SiteIds {

@@ -1,5 +1,7 @@
 //! Events in, a view out.
 
+mod state;
+
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -8,7 +10,7 @@ use vramscope_events::{
 };
 
 use crate::{
-    book::SiteIds,
+    book::{NewSites, SiteIds},
     config::Config,
     device::{Device, DeviceMemory},
     escape,
@@ -25,18 +27,20 @@ use crate::{
     },
 };
 
+pub use state::{RestoreError, STATE_VERSION};
+
 /// Takes events and tells what they mean.
 ///
 /// [`Collector::ingest`] is the hot path and looks nothing up; [`Collector::view`] resolves names,
 /// reads source lines and freezes everything.
 #[derive(Debug)]
 pub struct Collector {
-    config: Config,
-    processes: Vec<Process>,
-    by_pid: FxHashMap<Pid, usize>,
+    pub(crate) config: Config,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) by_pid: FxHashMap<Pid, usize>,
     site_ids: SiteIds,
-    stacks: Stacks,
-    sources: SourceCache,
+    pub(crate) stacks: Stacks,
+    pub(crate) sources: SourceCache,
     lost: FxHashMap<LostCause, u64>,
     probes: Vec<ProbeView>,
     log: Log,
@@ -44,7 +48,7 @@ pub struct Collector {
     step_line: Option<LineMarker>,
 }
 
-/// Events between verdicts while no one looks, so that the log tells when it changed; a view always
+/// Events between verdicts that are kept, so that the log tells when one changed; a view always
 /// has the verdict of its moment. A verdict is about finished steps only: what is freed at a
 /// program's end changes nothing.
 const EVENTS_A_VERDICT: u64 = 5_000;
@@ -72,7 +76,10 @@ impl Collector {
     /// A collector that has seen nothing.
     pub fn new(config: Config) -> Collector {
         Collector {
-            sources: SourceCache::new(config.started_unix),
+            sources: match config.read_sources {
+                true => SourceCache::new(config.started_unix),
+                false => SourceCache::closed(),
+            },
             step_line: config.step_on.clone().map(LineMarker::new),
             config,
             processes: Vec::new(),
@@ -94,14 +101,21 @@ impl Collector {
         self.processes[index].info = Arc::new(info);
     }
 
-    /// Puts something that the tracer has to say into the log.
-    pub fn note_of_tracer(&mut self, time: Time, text: &str) {
-        let process = self
-            .processes
-            .first()
-            .map_or(Pid(0), |process| process.info.pid);
-        self.log
-            .add(time, process, None, LogLevel::Warning, text.to_owned());
+    /// Who a process is, if anything is known of it.
+    pub fn process(&self, pid: Pid) -> Option<&ProcessInfo> {
+        let index = self.by_pid.get(&pid)?;
+        Some(&self.processes[*index].info)
+    }
+
+    /// Whole steps of the first process so far.
+    pub fn steps(&self) -> u64 {
+        let first = self.processes.first();
+        first.map_or(0, |process| process.steps.view(Time(0)).count)
+    }
+
+    /// When the session began: wall clock, seconds since the Unix epoch; 0 where unknown.
+    pub fn started_unix(&self) -> u64 {
+        self.config.started_unix
     }
 
     /// Tells what became of the probes.
@@ -132,8 +146,8 @@ impl Collector {
                 _ => {
                     // A loss or a definition may be of no process in particular.
                     match &record.event {
-                        event @ (Event::Frame { .. } | Event::Stack { .. }) => {
-                            self.define(event);
+                        Event::Frame { .. } | Event::Stack { .. } | Event::Source { .. } => {
+                            self.define(record);
                             continue;
                         }
                         Event::Lost { count, cause }
@@ -158,13 +172,28 @@ impl Collector {
         }
     }
 
-    fn define(&mut self, event: &Event) {
+    fn define(&mut self, record: &Record) {
         if let Some(line) = &mut self.step_line {
-            line.define(event);
+            line.define(&record.event);
         }
-        match event {
-            Event::Frame { id, frame } => self.stacks.define_frame(*id, Arc::clone(frame)),
-            Event::Stack { id, frames } => self.stacks.define_stack(*id, Arc::clone(frames)),
+        // Sites learn of it at once, not when somebody looks: looking changes nothing.
+        match &record.event {
+            Event::Frame { id, frame } => {
+                self.stacks.define_frame(*id, Arc::clone(frame));
+                for process in &mut self.processes {
+                    process.frame_defined(&self.stacks);
+                }
+            }
+            Event::Stack { id, frames } => {
+                self.stacks.define_stack(*id, Arc::clone(frames));
+                for process in &mut self.processes {
+                    process.stack_defined(*id, &self.stacks);
+                }
+            }
+            Event::Source { frame, text } => {
+                self.stacks
+                    .define_source(record.process, *frame, Arc::clone(text));
+            }
             _ => {}
         }
     }
@@ -187,7 +216,11 @@ impl Collector {
         process.unjudged += 1;
         match &record.event {
             Event::Alloc(alloc) => {
-                if process.alloc(alloc, time, &mut self.site_ids) {
+                let mut new = NewSites {
+                    ids: &mut self.site_ids,
+                    stacks: &self.stacks,
+                };
+                if process.alloc(alloc, time, &mut new) {
                     self.step_ended(index, time);
                 }
             }
@@ -197,7 +230,9 @@ impl Collector {
                 }
             }
             Event::StepMark(mark) => self.mark(index, mark, time),
-            event @ (Event::Frame { .. } | Event::Stack { .. }) => self.define(event),
+            Event::Frame { .. } | Event::Stack { .. } | Event::Source { .. } => {
+                self.define(record);
+            }
             event => self.take_rare(index, record, event),
         }
     }
@@ -205,7 +240,7 @@ impl Collector {
     fn mark(&mut self, index: usize, mark: &StepMark, time: Time) {
         let process = &mut self.processes[index];
         let before = process.steps.source();
-        let marked = process.mark(mark, time, &self.stacks);
+        let marked = process.mark(mark, time);
         let view = process.steps.view(time);
         if before != view.source {
             let text = format!("steps are counted by {}", source_words(view.source));
@@ -225,12 +260,26 @@ impl Collector {
         }
     }
 
-    /// Makes the verdicts on a process's devices, at the end of a step.
+    /// Makes and keeps the verdicts on a process's devices, at the end of a step, and tells where
+    /// one changed. When that is depends on the events alone, never on who looks.
     #[cold]
     fn judge(&mut self, index: usize, time: Time) {
-        let process = &mut self.processes[index];
-        process.judged_at = Some(process.steps.now());
-        process.unjudged = 0;
+        let verdicts = self.verdicts_of(index, time);
+        self.processes[index].unjudged = 0;
+        for (position, verdict) in verdicts.into_iter().enumerate() {
+            let device = &mut self.processes[index].devices[position];
+            let entry = news_of(device, verdict.as_ref());
+            device.verdict = verdict;
+            if let Some((level, text)) = entry {
+                self.note(index, time, level, text);
+            }
+        }
+    }
+
+    /// The verdicts on a process's devices as things are now.
+    fn verdicts_of(&mut self, index: usize, time: Time) -> Vec<Option<Verdict>> {
+        self.apply_capacity(index);
+        let process = &self.processes[index];
         let (stacks, sources) = (&mut self.stacks, &mut self.sources);
         let (info, user_code) = (&process.info, &self.config.user_code);
         let circumstances = Circumstances {
@@ -244,29 +293,11 @@ impl Collector {
                 .keys()
                 .any(|cause| *cause != LostCause::StackUnreadable),
         };
-        let before: Vec<_> = process
-            .devices
-            .iter()
-            .map(|device| device.verdict.as_ref().map(|verdict| verdict.class))
-            .collect();
-        for device in &mut process.devices {
-            device.resolve(stacks);
-            let mut name_of = |stack| stacks.named(stack, info, user_code, sources).0;
-            device.verdict = verdict::judge(device, &circumstances, &mut name_of);
-        }
-        for (position, before) in before.into_iter().enumerate() {
-            let device = &self.processes[index].devices[position];
-            if let Some(verdict) = &device.verdict
-                && Some(verdict.class) != before
-            {
-                let level = match verdict.class {
-                    Class::Leak | Class::OutsideFramework => LogLevel::Warning,
-                    _ => LogLevel::Info,
-                };
-                let text = format!("GPU {}: {}", device.id, verdict.summary);
-                self.note(index, time, level, text);
-            }
-        }
+        let mut name_of = |stack| stacks.named(stack, info, user_code, sources).0;
+        let devices = process.devices.iter();
+        devices
+            .map(|device| verdict::judge(device, &circumstances, &mut name_of))
+            .collect()
     }
 
     fn take_rare(&mut self, index: usize, record: &Record, event: &Event) {
@@ -317,7 +348,7 @@ impl Collector {
             }
             Event::ProcessStarted { info } => {
                 process.info = Arc::clone(info);
-                (LogLevel::Info, "process started".to_owned())
+                return;
             }
             Event::ProcessExited => {
                 process.exited = Some(time);
@@ -335,24 +366,12 @@ impl Collector {
             .add(time, process.info.pid, Some(step.into()), level, text);
     }
 
-    /// Makes the verdicts that are older than the last finished step. [`Collector::view`] does it
-    /// by itself.
-    pub fn refresh_verdicts(&mut self, now: Time) {
-        self.apply_capacity();
-        for index in 0..self.processes.len() {
-            let steps = &self.processes[index].steps;
-            if !steps.is_provisional() && self.processes[index].judged_at != Some(steps.now()) {
-                self.judge(index, now);
-            }
-        }
-    }
-
     /// The capacity that the user told; what the framework does not hold of it counts as free.
-    fn apply_capacity(&mut self) {
+    fn apply_capacity(&mut self, index: usize) {
         let Some(total) = self.config.capacity else {
             return;
         };
-        for device in self.processes.iter_mut().flat_map(|one| &mut one.devices) {
+        for device in &mut self.processes[index].devices {
             device.memory = Some(DeviceMemory {
                 total,
                 free: total.saturating_sub(device.totals.reserved),
@@ -361,34 +380,28 @@ impl Collector {
         }
     }
 
-    /// Everything known at `now`.
+    /// Adds a line to the log that no event tells of.
+    pub fn tell(&mut self, time: Time, level: LogLevel, text: String) {
+        let process = self.processes.first();
+        let (pid, step) = process.map_or_else(Default::default, |process| {
+            (process.info.pid, Some(process.steps.now().into()))
+        });
+        self.log.add(time, pid, step, level, text);
+    }
+
+    /// Everything known at `now`. Depends on the events and on `now`, not on earlier views.
     pub fn view(&mut self, now: Time) -> View {
-        self.refresh_verdicts(now);
+        let mut log = self.log.clone();
+        let mut processes = Vec::with_capacity(self.processes.len());
+        for index in 0..self.processes.len() {
+            let verdicts = self.current_verdicts(index, now);
+            self.log_changes(index, &verdicts, now, &mut log);
+            processes.push(self.show_process(index, &verdicts, now));
+        }
         let mut by_cause: Vec<_> = self.lost.iter().map(|(cause, n)| (*cause, *n)).collect();
         by_cause.sort();
-        let mut names = Names {
-            stacks: &mut self.stacks,
-            user_code: &self.config.user_code,
-            sources: &mut self.sources,
-        };
-        let snapshots = &mut self.snapshots;
-        let processes = self.processes.iter_mut().map(|process| {
-            let step = process.steps.now();
-            let info = &process.info;
-            let devices = process.devices.iter_mut().map(|device| {
-                device.resolve(names.stacks);
-                let snapshot = snapshots.entry((info.pid, device.id)).or_default();
-                show_device(device, step, info, snapshot, &mut names)
-            });
-            ProcessView {
-                devices: devices.collect(),
-                info: Arc::clone(info),
-                exited: process.exited,
-                steps: process.steps.view(process.exited.unwrap_or(now)),
-            }
-        });
         View {
-            processes: processes.collect(),
+            processes,
             now,
             started: self.config.started,
             started_unix: self.config.started_unix,
@@ -402,7 +415,61 @@ impl Collector {
                 by_cause,
             },
             probes: self.probes.clone(),
-            log: self.log.entries(),
+            log: log.entries(),
+        }
+    }
+
+    /// The verdicts at this moment; while steps are provisional, those that were kept.
+    fn current_verdicts(&mut self, index: usize, now: Time) -> Vec<Option<Verdict>> {
+        let process = &self.processes[index];
+        if process.steps.is_provisional() {
+            let devices = process.devices.iter();
+            return devices.map(|device| device.verdict.clone()).collect();
+        }
+        self.verdicts_of(index, process.exited.unwrap_or(now))
+    }
+
+    /// What changed since the verdicts that were kept, as of when the running step began.
+    fn log_changes(&self, index: usize, verdicts: &[Option<Verdict>], now: Time, log: &mut Log) {
+        let process = &self.processes[index];
+        let time = process.steps.running_since().unwrap_or(now);
+        for (device, verdict) in process.devices.iter().zip(verdicts) {
+            if let Some((level, text)) = news_of(device, verdict.as_ref()) {
+                let step = Some(process.steps.now().into());
+                log.add(time, process.info.pid, step, level, text);
+            }
+        }
+    }
+
+    fn show_process(
+        &mut self,
+        index: usize,
+        verdicts: &[Option<Verdict>],
+        now: Time,
+    ) -> ProcessView {
+        self.apply_capacity(index);
+        let process = &self.processes[index];
+        let mut names = Names {
+            stacks: &mut self.stacks,
+            user_code: &self.config.user_code,
+            sources: &mut self.sources,
+        };
+        let step = process.steps.now();
+        let info = &process.info;
+        let devices = process
+            .devices
+            .iter()
+            .zip(verdicts)
+            .map(|(device, verdict)| {
+                let key = (info.pid, device.id);
+                let snapshot = self.snapshots.entry(key).or_default();
+                show_device(device, verdict.as_ref(), step, info, snapshot, &mut names)
+            });
+        ProcessView {
+            devices: devices.collect(),
+            info: Arc::clone(info),
+            exited: process.exited,
+            steps: process.steps.view(process.exited.unwrap_or(now)),
         }
     }
 
@@ -429,14 +496,28 @@ impl Collector {
     }
 }
 
+/// The line for the log where `verdict` is of another class than the one that is kept.
+fn news_of(device: &Device, verdict: Option<&Verdict>) -> Option<(LogLevel, String)> {
+    let verdict = verdict?;
+    let before = device.verdict.as_ref().map(|verdict| verdict.class);
+    if before == Some(verdict.class) {
+        return None;
+    }
+    let level = match verdict.class {
+        Class::Leak | Class::OutsideFramework => LogLevel::Warning,
+        _ => LogLevel::Info,
+    };
+    Some((level, format!("GPU {}: {}", device.id, verdict.summary)))
+}
+
 fn show_device(
     device: &Device,
+    verdict: Option<&Verdict>,
     step: u32,
     process: &ProcessInfo,
     [tensor, driver]: &mut [BookSnapshot; 2],
     names: &mut Names<'_>,
 ) -> DeviceView {
-    let verdict = device.verdict.as_ref();
     let (main, beside) = if device.tensor_layer {
         (verdict, None)
     } else {
@@ -464,10 +545,7 @@ fn show_device(
         free: device.memory.map(|memory| memory.free),
         outside: device.outside(),
         check: device.check,
-        verdict: device
-            .verdict
-            .clone()
-            .map(|verdict| with_places(verdict, &sites)),
+        verdict: verdict.cloned().map(|verdict| with_places(verdict, &sites)),
         sites,
         driver_sites,
         series: Arc::new(Series {

@@ -1,5 +1,6 @@
 //! What a user can set.
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{Bytes, Time};
 
 use crate::{step_line::StepLine, usercode::UserCode, view::Backend};
@@ -23,6 +24,9 @@ pub struct Config {
     pub alarms: Alarms,
     /// Bytes of every device, where the user said so: nothing else tells it then.
     pub capacity: Option<Bytes>,
+    /// Whether source lines that the stream does not bring are read from the files. A recording
+    /// brings them: the files may be others by then.
+    pub read_sources: bool,
 }
 
 impl Config {
@@ -37,12 +41,13 @@ impl Config {
             step_on: None,
             alarms: Alarms::default(),
             capacity: None,
+            read_sources: true,
         }
     }
 }
 
 /// How steps are told apart.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepOptions {
     /// Fold several `backward()` calls into one step where their rhythm shows it (GANs, gradient
     /// accumulation). Default: yes.

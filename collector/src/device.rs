@@ -1,9 +1,12 @@
 //! One device of one process: its books, its totals, its curves.
 
-use vramscope_events::{Address, Alloc, Bytes, DeviceId, Free, Layer, OutOfMemory, Time, Totals};
+use serde::{Deserialize, Serialize};
+use vramscope_events::{
+    Address, Alloc, Bytes, DeviceId, Free, Layer, OutOfMemory, StackId, Time, Totals,
+};
 
 use crate::{
-    book::{Book, SiteIds},
+    book::{Book, NewSites},
     floor::FloorSeries,
     site::FloorHistory,
     stacks::Stacks,
@@ -20,7 +23,7 @@ const MAX_PENDING: usize = 256;
 const LARGE_POOL: Bytes = 1 << 20;
 
 /// One device of one process.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Device {
     pub id: DeviceId,
     pub tensor: Book,
@@ -55,7 +58,7 @@ pub(crate) struct Device {
 }
 
 /// What the driver says of the device.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct DeviceMemory {
     pub total: Bytes,
     pub free: Bytes,
@@ -63,7 +66,7 @@ pub(crate) struct DeviceMemory {
 }
 
 /// Signs that cached memory could not be used.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct UnusableCache {
     pub requests: u64,
     /// The last step in which it happened.
@@ -117,12 +120,12 @@ impl Device {
     }
 
     #[inline]
-    pub fn alloc(&mut self, alloc: &Alloc, at: (u32, Time), ids: &mut SiteIds) {
+    pub fn alloc(&mut self, alloc: &Alloc, at: (u32, Time), new: &mut NewSites<'_>) {
         let book = match alloc.layer {
             Layer::Tensor => &mut self.tensor,
             Layer::Driver | Layer::Host => &mut self.driver,
         };
-        let replaced = book.alloc(alloc.address, alloc.size, alloc.stack, at, ids);
+        let replaced = book.alloc(alloc.address, alloc.size, alloc.stack, at, new);
         if replaced.is_some() {
             self.check.double_allocs += 1;
         }
@@ -282,9 +285,14 @@ impl Device {
         self.unusable_cache.last_step = map(self.unusable_cache.last_step);
     }
 
-    pub fn resolve(&mut self, stacks: &Stacks) {
-        self.tensor.resolve(stacks);
-        self.driver.resolve(stacks);
+    pub fn stack_defined(&mut self, stack: StackId, stacks: &Stacks) {
+        self.tensor.stack_defined(stack, stacks);
+        self.driver.stack_defined(stack, stacks);
+    }
+
+    pub fn frame_defined(&mut self, stacks: &Stacks) {
+        self.tensor.frame_defined(stacks);
+        self.driver.frame_defined(stacks);
     }
 
     /// Device memory beyond the framework's cache that the process took since the attach, where

@@ -3,6 +3,7 @@
 //! The floor of a step is the least that was allocated in it: what the step found and left. It is
 //! where growth shows, whatever the step itself needs.
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{Time, Totals};
 
 use crate::view::Point;
@@ -11,7 +12,7 @@ use crate::view::Point;
 const MAX_POINTS: usize = 512;
 
 /// The curve of one device by step. Merging keeps the least floor and the most of the others.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FloorSeries {
     points: Vec<Point>,
     /// Steps to a point; a power of two.

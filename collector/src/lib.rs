@@ -16,9 +16,11 @@
 #![deny(unsafe_code)]
 
 mod book;
+mod books;
 mod collector;
 mod config;
 mod device;
+pub mod diff;
 pub mod escape;
 #[cfg(any(test, feature = "fixture"))]
 #[doc(hidden)]
@@ -26,9 +28,12 @@ pub mod fixture;
 pub mod flamegraph;
 mod floor;
 pub mod grouping;
+pub mod intake;
 mod ledger;
 mod log;
 mod process;
+pub mod recorder;
+pub mod replay;
 pub mod report;
 mod site;
 mod snapshot;
@@ -41,7 +46,9 @@ mod usercode;
 mod verdict;
 pub mod view;
 
-pub use collector::{Collector, Survivor};
+pub use books::{BookKey, HOST_DEVICE, SiteTotals};
+pub use collector::{Collector, RestoreError, STATE_VERSION, Survivor};
 pub use config::{Alarms, Config, StepOptions};
+pub use stacks::NamedStack;
 pub use step_line::StepLine;
 pub use usercode::{UserCode, UserCodeError};

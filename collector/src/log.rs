@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{Pid, Time};
 
 use crate::view::{LogEntry, LogLevel};
@@ -10,7 +11,7 @@ use crate::view::{LogEntry, LogLevel};
 const MAX_LINES: usize = 500;
 
 /// The event log.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Log {
     lines: VecDeque<LogEntry>,
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{
     Alloc, DeviceId, Free, Layer, OutOfMemory, StackId, StepMark, StepMarkKind, Time,
 };
 
 use crate::{
-    book::{Book, SiteIds},
+    book::{Book, NewSites},
     config::StepOptions,
     device::{Device, DeviceMemory},
     stacks::Stacks,
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// One traced process.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Process {
     pub info: Arc<ProcessInfo>,
     pub exited: Option<Time>,
@@ -24,9 +25,7 @@ pub(crate) struct Process {
     pub devices: Vec<Device>,
     /// Page-locked host memory: no device, no verdict.
     pub host: Book,
-    /// The running step at the last verdict.
-    pub judged_at: Option<u32>,
-    /// Events since then.
+    /// Events since the last verdict that was kept.
     pub unjudged: u64,
 }
 
@@ -38,7 +37,6 @@ impl Process {
             steps: Steps::new(options),
             devices: Vec::new(),
             host: Book::default(),
-            judged_at: None,
             unjudged: 0,
         }
     }
@@ -57,17 +55,17 @@ impl Process {
 
     /// Whether a step ended.
     #[inline]
-    pub fn alloc(&mut self, alloc: &Alloc, time: Time, ids: &mut SiteIds) -> bool {
+    pub fn alloc(&mut self, alloc: &Alloc, time: Time, new: &mut NewSites<'_>) -> bool {
         if alloc.layer == Layer::Host {
             let at = (self.steps.now(), time);
             self.host
-                .alloc(alloc.address, alloc.size, alloc.stack, at, ids);
+                .alloc(alloc.address, alloc.size, alloc.stack, at, new);
             return false;
         }
         let beats = alloc.layer == Layer::Tensor || !self.device(alloc.device).tensor_layer;
         let ended = self.observe(beats.then_some(alloc.stack), time);
         let at = (self.steps.now(), time);
-        self.device(alloc.device).alloc(alloc, at, ids);
+        self.device(alloc.device).alloc(alloc, at, new);
         ended
     }
 
@@ -114,13 +112,13 @@ impl Process {
 
     /// Counts a mark; gives back the new numbering, where one came of it, and whether a step
     /// ended.
-    pub fn mark(&mut self, mark: &StepMark, time: Time, stacks: &Stacks) -> Marked {
+    pub fn mark(&mut self, mark: &StepMark, time: Time) -> Marked {
         let mut marked = Marked::default();
         if let Some(renumber) = self.steps.prefer(mark.kind) {
             self.renumber(&renumber);
             marked.renumbered = true;
         }
-        let seen = self.mark_seen(mark, stacks);
+        let seen = self.mark_seen(mark);
         marked.step_ended = self.steps.mark(mark.kind, seen, time);
         if marked.step_ended {
             self.end_step(time);
@@ -134,14 +132,13 @@ impl Process {
         marked
     }
 
-    fn mark_seen(&mut self, mark: &StepMark, stacks: &Stacks) -> MarkSeen {
+    fn mark_seen(&mut self, mark: &StepMark) -> MarkSeen {
         let mut seen = MarkSeen {
             stack: mark.stack,
             optimizer_ran: false,
             backward_bytes: 0,
         };
         for device in &mut self.devices {
-            device.resolve(stacks);
             for book in [&mut device.tensor, &mut device.driver] {
                 seen.optimizer_ran |= std::mem::take(&mut book.optimizer_ran);
                 seen.backward_bytes += book.backward_bytes();
@@ -159,9 +156,24 @@ impl Process {
 
     fn renumber(&mut self, renumber: &Renumber) {
         self.host.renumber(&|step| renumber.apply(step));
-        self.judged_at = None;
         for device in &mut self.devices {
             device.renumber(renumber);
+        }
+    }
+
+    /// A stack was defined after its first use.
+    pub fn stack_defined(&mut self, stack: StackId, stacks: &Stacks) {
+        self.host.stack_defined(stack, stacks);
+        for device in &mut self.devices {
+            device.stack_defined(stack, stacks);
+        }
+    }
+
+    /// A frame was defined: perhaps the one that a stack still lacked.
+    pub fn frame_defined(&mut self, stacks: &Stacks) {
+        self.host.frame_defined(stacks);
+        for device in &mut self.devices {
+            device.frame_defined(stacks);
         }
     }
 

@@ -10,7 +10,7 @@ use crate::{
     source::SourceCache,
     stacks::Stacks,
     usercode::UserCode,
-    view::{GenerationSpan, ProcessInfo, SiteId, SiteView, Verdict},
+    view::{Culprit, GenerationSpan, ProcessInfo, SiteId, SiteView, Verdict},
 };
 
 /// Points of a site's trend.
@@ -32,7 +32,8 @@ pub(crate) struct Names<'a> {
 pub(crate) struct BookSnapshot {
     /// Book's version, running step, definitions and the verdict's culprits at the time.
     made_at: Option<(u64, u32, u64)>,
-    culprits: Vec<SiteId>,
+    /// What the verdict said of them: culprits and the growth of all.
+    blamed: (Vec<Culprit>, f64),
     sites: Vec<(u32, u64, SiteView)>,
     shown: Arc<[SiteView]>,
 }
@@ -49,18 +50,17 @@ impl BookSnapshot {
         names: &mut Names<'_>,
     ) -> Arc<[SiteView]> {
         let made_at = Some((book.version, now, names.stacks.version()));
-        let culprits: Vec<SiteId> = verdict
-            .iter()
-            .flat_map(|verdict| verdict.culprits.iter().map(|culprit| culprit.site))
-            .collect();
-        if self.made_at == made_at && self.culprits == culprits {
+        let culprits = verdict.map_or(&[][..], |verdict| &verdict.culprits);
+        let total_growth = verdict.map_or(0.0, |verdict| verdict.growth_bytes_per_step);
+        let blamed = (culprits.to_vec(), total_growth);
+        if self.made_at == made_at && self.blamed == blamed {
             return Arc::clone(&self.shown);
         }
         self.refresh(book, now, process, names);
         let rank: FxHashMap<SiteId, usize> = culprits
             .iter()
             .enumerate()
-            .map(|(rank, site)| (*site, rank))
+            .map(|(rank, culprit)| (culprit.site, rank))
             .collect();
         let mut order: Vec<(Place, &SiteView)> = self
             .sites
@@ -68,7 +68,6 @@ impl BookSnapshot {
             .map(|(_, _, view)| (Place::of(view, &rank), view))
             .collect();
         order.sort_by(|a, b| a.0.cmp(&b.0));
-        let total_growth = verdict.map_or(0.0, |verdict| verdict.growth_bytes_per_step);
         self.shown = order
             .into_iter()
             .map(|(_, view)| {
@@ -87,7 +86,7 @@ impl BookSnapshot {
             })
             .collect();
         self.made_at = made_at;
-        self.culprits = culprits;
+        self.blamed = blamed;
         Arc::clone(&self.shown)
     }
 
@@ -99,8 +98,9 @@ impl BookSnapshot {
                     if *version == site.version
                         && (site.traits.is_some() || *defined == definitions) =>
                 {
-                    // Only what depends on the present moment.
-                    if !site.floor.is_flat_zero() {
+                    // Only what depends on the present moment. What is alive is part of the floor
+                    // once its step is over, whether or not it was touched since.
+                    if !site.floor.is_flat_zero() || site.live_blocks > 0 {
                         let floor = site.floor_until(now);
                         view.growth_bytes_per_step = growth(view.generations, &floor, now);
                         view.trend = trend(&floor, now);

@@ -25,6 +25,8 @@ pub(crate) struct SourceCache {
     bytes: usize,
     /// Seconds since the epoch: a file changed later is not what the process runs.
     newest: Option<u64>,
+    /// Nothing is read: the stream brings the lines.
+    closed: bool,
 }
 
 impl SourceCache {
@@ -36,9 +38,17 @@ impl SourceCache {
         }
     }
 
+    /// A cache that reads nothing.
+    pub fn closed() -> SourceCache {
+        SourceCache {
+            closed: true,
+            ..SourceCache::default()
+        }
+    }
+
     /// Line `line` (from 1) of `file`, trimmed; `None` where it cannot be read or has changed.
     pub fn line(&mut self, process: &ProcessInfo, file: &str, line: u32) -> Option<Arc<str>> {
-        if file.starts_with('<') || line == 0 {
+        if self.closed || file.starts_with('<') || line == 0 {
             return None;
         }
         let path = real_path(process, file)?;

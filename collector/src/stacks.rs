@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use vramscope_events::{Frame, FrameId, FrameKind, Pid, StackId};
+use serde::{Deserialize, Serialize};
+use vramscope_events::{Event, Frame, FrameId, FrameKind, Pid, Record, StackId, Tid, Time};
 
 use crate::{
     source::SourceCache,
@@ -11,11 +12,11 @@ use crate::{
     view::{FrameView, ProcessInfo, is_optimizer_file},
 };
 
-/// A stack with names, as a view shows it.
-pub(crate) type NamedStack = Arc<[Arc<FrameView>]>;
+/// A stack with names, innermost frame first, as a view shows it.
+pub type NamedStack = Arc<[Arc<FrameView>]>;
 
 /// What the shape of a stack says about its allocations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StackTraits {
     /// Made on an autograd thread for a `backward()` call, as far as one can tell.
     pub backward: bool,
@@ -31,6 +32,8 @@ pub(crate) struct Stacks {
     /// Names already looked up, by process: two processes may see different files.
     named: FxHashMap<(Pid, StackId), (NamedStack, Option<usize>)>,
     named_frames: FxHashMap<(Pid, FrameId), Arc<FrameView>>,
+    /// Source lines that came with the stream.
+    texts: FxHashMap<(Pid, FrameId), Arc<str>>,
     /// Counts definitions, so that holders of unresolved stacks know when to try again.
     version: u64,
 }
@@ -44,6 +47,44 @@ impl Stacks {
     pub fn define_stack(&mut self, id: StackId, frames: Arc<[FrameId]>) {
         self.stacks.insert(id, frames);
         self.version += 1;
+    }
+
+    /// The text of a frame's line, which must come before the frame is shown.
+    pub fn define_source(&mut self, process: Pid, frame: FrameId, text: Arc<str>) {
+        self.texts.insert((process, frame), text);
+    }
+
+    /// Everything defined, as the events that define it, by number.
+    pub fn definitions(&self, process: Pid) -> Vec<Record> {
+        let record = |process, event| Record {
+            time: Time(0),
+            process,
+            thread: Tid(0),
+            event,
+        };
+        let mut frames: Vec<_> = self.frames.iter().collect();
+        frames.sort_by_key(|(id, _)| **id);
+        let frames = frames.into_iter().map(|(id, frame)| Event::Frame {
+            id: *id,
+            frame: Arc::clone(frame),
+        });
+        let mut texts: Vec<_> = self.texts.iter().collect();
+        texts.sort_by_key(|(key, _)| **key);
+        let texts = texts.into_iter().map(|((process, frame), text)| {
+            let (frame, text) = (*frame, Arc::clone(text));
+            record(*process, Event::Source { frame, text })
+        });
+        let mut stacks: Vec<_> = self.stacks.iter().collect();
+        stacks.sort_by_key(|(id, _)| **id);
+        let stacks = stacks.into_iter().map(|(id, frames)| Event::Stack {
+            id: *id,
+            frames: Arc::clone(frames),
+        });
+        frames
+            .map(|event| record(process, event))
+            .chain(texts)
+            .chain(stacks.map(|event| record(process, event)))
+            .collect()
     }
 
     /// Changes whenever a definition arrives.
@@ -95,7 +136,10 @@ impl Stacks {
             if let Some(view) = self.named_frames.get(&key) {
                 views.push(Arc::clone(view));
             } else if let Some(frame) = self.frames.get(frame_id) {
-                let view = Arc::new(name(frame, process, user_code, sources));
+                let view = Arc::new(name(frame, user_code, || {
+                    let known = self.texts.get(&key).cloned();
+                    known.or_else(|| sources.line(process, &frame.file, frame.line))
+                }));
                 self.named_frames.insert(key, Arc::clone(&view));
                 views.push(view);
             } else {
@@ -120,9 +164,8 @@ impl Stacks {
 
 fn name(
     frame: &Frame,
-    process: &ProcessInfo,
     user_code: &UserCode,
-    sources: &mut SourceCache,
+    source: impl FnOnce() -> Option<Arc<str>>,
 ) -> FrameView {
     let python = frame.kind == FrameKind::Python;
     FrameView {
@@ -131,9 +174,7 @@ fn name(
         function: Arc::clone(&frame.function),
         line: frame.line,
         user: python && user_code.is_user(&frame.file),
-        source: python
-            .then(|| sources.line(process, &frame.file, frame.line))
-            .flatten(),
+        source: python.then(source).flatten(),
     }
 }
 

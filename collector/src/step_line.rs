@@ -25,6 +25,16 @@ impl StepLine {
         }
     }
 
+    /// The file as given.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// The line, from 1.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
     fn is(&self, frame: &Frame) -> bool {
         let at_a_name = |rest: &str| rest.is_empty() || rest.ends_with('/');
         frame.line == self.line && frame.file.strip_suffix(&self.file).is_some_and(at_a_name)
@@ -49,6 +59,16 @@ impl LineMarker {
             below: FxHashSet::default(),
             inside: FxHashMap::default(),
         }
+    }
+
+    /// Where each thread is; the rest is learnt from definitions.
+    pub fn threads(&self) -> &FxHashMap<Tid, bool> {
+        &self.inside
+    }
+
+    /// Goes on where another one was.
+    pub fn restore_threads(&mut self, inside: FxHashMap<Tid, bool>) {
+        self.inside = inside;
     }
 
     /// Learns which stacks lead through the line.

@@ -11,6 +11,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Default)]
 pub struct UserCode {
     patterns: Option<GlobSet>,
+    globs: Vec<String>,
 }
 
 /// A pattern of `--user-code` that is not a glob.
@@ -47,7 +48,16 @@ impl UserCode {
         let set = set.build().map_err(|cause| wrap(&all().join(" "), cause))?;
         Ok(UserCode {
             patterns: Some(set),
+            globs: patterns
+                .iter()
+                .map(|glob| glob.as_ref().to_owned())
+                .collect(),
         })
+    }
+
+    /// The patterns as given; none for the default rule.
+    pub fn globs(&self) -> &[String] {
+        &self.globs
     }
 
     /// Whether the code of the Python file `file` is the user's own.

@@ -11,6 +11,7 @@ use vramscope_collector::{
 use vramscope_events::{DeviceId, Layer, Pid, Time};
 
 use crate::{
+    feed::Playback,
     keys::{Scope, Screen},
     layout::{self, Areas},
     prompt::Prompt,
@@ -110,6 +111,8 @@ pub struct App {
     pub ended: Option<String>,
     /// The reach of the time cursor.
     pub span: Option<(Time, Time)>,
+    /// How a recording moves by itself.
+    pub playback: Option<Playback>,
     /// Which view is shown.
     pub screen: Screen,
     /// The site shown whole, over the view.
@@ -174,6 +177,7 @@ impl App {
             frozen: false,
             ended: None,
             span: None,
+            playback: None,
             screen: Screen::default(),
             site: None,
             help: false,

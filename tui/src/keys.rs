@@ -72,6 +72,8 @@ pub enum Action {
     Report,
     /// Move the time cursor of a recording, in hundredths of its length.
     Seek(i32),
+    /// Play a recording faster or slower.
+    Speed(i32),
 }
 
 /// The views with a number.
@@ -256,7 +258,7 @@ pub const BINDINGS: &[Binding] = &[
     bind(Everywhere, &[Char('/')], A::Filter, "filter", "keep stacks in which a frame matches a regular expression; /!regex keeps the others"),
     bind(Everywhere, &[Char('m')], A::Mark, "mark", "count survivors from now on (\"since mark\")"),
     bind(Everywhere, &[Char('M')], A::Unmark, "", "forget the mark"),
-    bind(Everywhere, &[Char(' ')], A::Freeze, "freeze", "hold the picture; events are still counted"),
+    bind(Everywhere, &[Char(' ')], A::Freeze, "freeze", "hold the picture; events are still counted. A recording: play and pause"),
     bind(Everywhere, &[Char('f')], A::Flamegraph, "flamegraph", "write a flamegraph of the survivors"),
     bind(Everywhere, &[Char('w')], A::Report, "write", "write the report"),
     bind(Everywhere, &[Char('z')], A::Window, "window", "charts over the session, the last 10 minutes, the last minute"),
@@ -282,6 +284,8 @@ pub const BINDINGS: &[Binding] = &[
     bind(Everywhere, &[Char('[')], A::Seek(-1), "", "a recording: 1 % back"),
     bind(Everywhere, &[Char('}')], A::Seek(10), "", "a recording: 10 % on"),
     bind(Everywhere, &[Char('{')], A::Seek(-10), "", "a recording: 10 % back"),
+    bind(Everywhere, &[Char('>')], A::Speed(1), "", "a recording: play faster"),
+    bind(Everywhere, &[Char('<')], A::Speed(-1), "", "a recording: play slower"),
     bind(Everywhere, &[Named(KeyCode::Esc)], A::Back, "", "back; in the table, clear the filter"),
     bind(Everywhere, &[Char('?'), Named(KeyCode::F(1))], A::Help, "help", "this help"),
     bind(Everywhere, &[Ctrl('l')], A::Redraw, "", "draw everything anew"),

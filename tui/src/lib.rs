@@ -41,7 +41,7 @@ mod views;
 
 pub use app::Source;
 pub use error::TuiError;
-pub use feed::Feed;
+pub use feed::{Feed, Playback};
 pub use input::{Input, Inputs};
 pub use keys::markdown as keys_markdown;
 pub use live::LiveView;

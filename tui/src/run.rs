@@ -133,6 +133,7 @@ impl Session {
         let options = &self.options;
         let mut app = App::new(options.theme, options.source.clone(), size, feed.view());
         update(&mut app, Message::Span(feed.span()));
+        update(&mut app, Message::Playback(feed.playback()));
         let mut schedule = Schedule::default();
         let mut stale = true;
         loop {
@@ -207,6 +208,7 @@ impl Session {
                 let note = files::write_flamegraph(app, directory);
                 update(app, Message::Note(note));
             }
+            Some(Effect::Play(playback)) => feed.play(playback),
             Some(Effect::Seek(moment)) => {
                 feed.seek(moment);
                 update(app, Message::View(feed.view()));
@@ -256,6 +258,11 @@ impl Schedule {
         let mut new = false;
         if ended != app.ended {
             update(app, Message::Ended(ended));
+            new = true;
+        }
+        let playback = feed.playback();
+        if playback != app.playback {
+            update(app, Message::Playback(playback));
             new = true;
         }
         let start = Instant::now();

@@ -12,6 +12,7 @@ use vramscope_events::{Layer, Time};
 use crate::{
     app::{App, Note, OpenSite},
     command,
+    feed::Playback,
     keys::{self, Action, Screen},
     prompt::{Edited, Prompt},
     table::{Mark, Order},
@@ -31,12 +32,14 @@ pub enum Message {
     Ended(Option<String>),
     /// The reach of the time cursor.
     Span(Option<(Time, Time)>),
+    /// How a recording moves by itself.
+    Playback(Option<Playback>),
     /// Something outside is done.
     Note(Note),
 }
 
 /// What is to be done outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effect {
     /// End the live view.
     Leave,
@@ -50,6 +53,8 @@ pub enum Effect {
     WriteReport,
     /// Show a recording at this moment.
     Seek(Time),
+    /// Let a recording move so.
+    Play(Playback),
 }
 
 /// Takes a message.
@@ -79,6 +84,10 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
         }
         Message::Span(span) => {
             app.span = span;
+            None
+        }
+        Message::Playback(playback) => {
+            app.playback = playback;
             None
         }
         Message::Note(note) => {
@@ -134,7 +143,8 @@ fn on_key(app: &mut App, key: &KeyEvent) -> Option<Effect> {
             let present = app.query.filter.as_ref().map_or("", |filter| filter.text());
             app.prompt = Some(Prompt::new(present));
         }
-        Action::Freeze => freeze(app),
+        Action::Freeze => return freeze(app),
+        Action::Speed(by) => return speed(app, by as isize),
         Action::Mark => mark(app),
         Action::Unmark => unmark(app),
         Action::Process(by) => next_process(app, by as isize),
@@ -332,11 +342,59 @@ fn next_order(app: &App) -> Order {
     orders[at.map_or(0, |at| (at + 1) % orders.len())]
 }
 
-fn freeze(app: &mut App) {
+/// Seconds of a recording a second.
+const SPEEDS: [f64; 9] = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0];
+
+fn speed(app: &mut App, by: isize) -> Option<Effect> {
+    let Some(playback) = app.playback else {
+        only_recordings(app);
+        return None;
+    };
+    let at = SPEEDS.iter().position(|&speed| speed >= playback.speed);
+    let at = moved(at.unwrap_or(0), by, SPEEDS.len() - 1);
+    Some(play(
+        app,
+        Playback {
+            speed: SPEEDS[at],
+            ..playback
+        },
+    ))
+}
+
+fn play(app: &mut App, playback: Playback) -> Effect {
+    app.playback = Some(playback);
+    note(
+        app,
+        match playback.playing {
+            true => format!("playing at {}x; < and > change it", playback.speed),
+            false => format!("paused; space plays at {}x", playback.speed),
+        },
+    );
+    Effect::Play(playback)
+}
+
+fn only_recordings(app: &mut App) {
+    note(
+        app,
+        "the time cursor moves only in a recording: vramscope live FILE".into(),
+    );
+}
+
+fn freeze(app: &mut App) -> Option<Effect> {
+    if let Some(playback) = app.playback {
+        return Some(play(
+            app,
+            Playback {
+                playing: !playback.playing,
+                ..playback
+            },
+        ));
+    }
     app.frozen = !app.frozen;
     if !app.frozen {
         show_latest(app);
     }
+    None
 }
 
 fn mark(app: &mut App) {
@@ -407,10 +465,7 @@ fn next_device(app: &mut App) {
 
 fn seek(app: &mut App, hundredths: i32) -> Option<Effect> {
     let Some((first, last)) = app.span else {
-        note(
-            app,
-            "the time cursor moves only in a recording: vramscope live FILE".into(),
-        );
+        only_recordings(app);
         return None;
     };
     let length = i128::from(last.0.saturating_sub(first.0));

@@ -7,7 +7,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 use common::{options, screen_of, text};
 use vramscope_collector::{fixture, view::View};
 use vramscope_events::Time;
-use vramscope_tui::{Feed, Theme};
+use vramscope_tui::{Feed, Playback, Theme};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -16,6 +16,7 @@ struct Recording {
     view: Arc<View>,
     span: (Time, Time),
     asked: Rc<RefCell<Vec<Time>>>,
+    playback: Playback,
 }
 
 impl Recording {
@@ -25,6 +26,10 @@ impl Recording {
             span: (view.started, view.now),
             view: Arc::new(view),
             asked: Rc::clone(asked),
+            playback: Playback {
+                playing: false,
+                speed: 1.0,
+            },
         }
     }
 }
@@ -48,6 +53,38 @@ impl Feed for Recording {
         view.now = moment;
         self.view = Arc::new(view);
     }
+
+    fn playback(&self) -> Option<Playback> {
+        Some(self.playback)
+    }
+
+    fn play(&mut self, playback: Playback) {
+        self.playback = playback;
+    }
+}
+
+#[test]
+fn space_plays_a_recording_and_its_speed_can_be_changed() {
+    let asked = Rc::default();
+    let mut recording = Recording::new(&asked);
+    let buffer = screen_of(&mut recording, " >>>", SIZE, options(Theme::default()));
+    let playing = Playback {
+        playing: true,
+        speed: 10.0,
+    };
+    assert_eq!(recording.playback, playing);
+    let picture = text(&buffer);
+    assert!(
+        picture.contains("playing 10x, at 8.0 min of 8.0 min"),
+        "{picture}"
+    );
+    let buffer = screen_of(&mut recording, "<<<<<< ", SIZE, options(Theme::default()));
+    let paused = Playback {
+        playing: false,
+        speed: 0.25,
+    };
+    assert_eq!(recording.playback, paused);
+    assert!(text(&buffer).contains("paused; space plays at 0.25x"));
 }
 
 #[test]

@@ -5,11 +5,11 @@ use vramscope_events::FrameKind;
 use crate::{
     escape,
     report::paths,
-    view::{FrameView, ProcessView},
+    view::{FrameView, ProcessInfo},
 };
 
 /// Stands for the stack of a thread of which no frame is known.
-pub(super) const UNKNOWN: &str = "[unknown thread]";
+pub const UNKNOWN: &str = "[unknown thread]";
 
 /// Longer names are cut: a frame has no room for them, and a file should not either.
 const COLUMNS: usize = 160;
@@ -77,7 +77,7 @@ pub fn origin(frame: &FrameView) -> Origin {
 ///
 /// It holds no `;` and no line break, does not begin with `#` (a comment) or a space, and always
 /// ends in a bracket: a name that ended in a bare number would read as a second weight.
-pub fn label(frame: &FrameView, process: &ProcessView) -> String {
+pub fn label(frame: &FrameView, process: &ProcessInfo) -> String {
     if frame.kind == FrameKind::Backward {
         return "[backward]".into();
     }
@@ -86,7 +86,7 @@ pub fn label(frame: &FrameView, process: &ProcessView) -> String {
         "" => "?",
         trimmed => trimmed,
     };
-    let place = match paths::place(frame, &process.info, COLUMNS) {
+    let place = match paths::place(frame, process, COLUMNS) {
         place if place.is_empty() => "?".into(),
         place => place,
     };

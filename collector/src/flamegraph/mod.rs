@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use crate::view::{ProcessView, SiteView};
 
-pub use label::{Origin, label, origin};
-pub use svg::{Error, svg};
+pub use label::{Origin, UNKNOWN, label, origin};
+pub use svg::{Error, Picture, draw, svg};
 
 /// What makes a frame wide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,7 @@ fn fold_one(site: &SiteView, process: &ProcessView) -> String {
         if !out.is_empty() {
             out.push(';');
         }
-        out.push_str(&label(frame, process));
+        out.push_str(&label(frame, &process.info));
     }
     out
 }

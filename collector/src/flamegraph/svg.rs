@@ -1,6 +1,6 @@
 //! The picture.
 
-use std::{fmt::Write, io, sync::Arc};
+use std::{collections::BTreeMap, fmt::Write, io, sync::Arc};
 
 use inferno::flamegraph::{
     Direction, Options, TextTruncateDirection,
@@ -34,6 +34,25 @@ const DRAW_ALL: usize = 2000;
 /// Thinner frames (in percent of the width) are left out then.
 const LEAST_PERCENT: f64 = 0.01;
 
+/// What [`draw`] draws.
+#[derive(Debug, Default)]
+pub struct Picture {
+    /// Above the picture.
+    pub title: String,
+    /// Below the title. Printable already.
+    pub subtitle: String,
+    /// What the weights count.
+    pub unit: &'static str,
+    /// What to say where there is nothing to draw.
+    pub nothing: &'static str,
+    /// Folded stacks and their weights.
+    pub stacks: BTreeMap<String, u64>,
+    /// What to compare with: frames are coloured by how they changed, not by their origin.
+    pub before: Option<BTreeMap<String, u64>>,
+    /// Whose code the frames are, by label.
+    pub origins: BTreeMap<String, Origin>,
+}
+
 /// The survivors of one device as a self-contained SVG that zooms and searches in a browser. With
 /// nothing to draw, a picture that says so.
 pub fn svg(
@@ -44,38 +63,84 @@ pub fn svg(
 ) -> Result<String, Error> {
     let stacks = fold(&device.sites, process, weight);
     let total = stacks.values().copied().fold(0u64, u64::saturating_add);
-    let title = title(weight, total);
-    let subtitle = subtitle(view, process, device);
-    if total == 0 {
-        return Ok(empty(&title, &subtitle, nothing(weight)));
-    }
-    let lines: Vec<String> = (stacks.iter())
-        .map(|(stack, weight)| format!("{stack} {weight}"))
-        .collect();
+    draw(Picture {
+        title: title(weight, total),
+        subtitle: subtitle(view, process, device),
+        unit: match weight {
+            Weight::Bytes => "bytes",
+            Weight::Blocks => "blocks",
+            Weight::Growth => "bytes a step",
+        },
+        nothing: nothing(weight),
+        stacks,
+        before: None,
+        origins: origins(process, device),
+    })
+}
 
-    let mut palette = palette(process, device);
-    let mut options = Options::default();
-    options.title = title;
-    options.subtitle = Some(subtitle);
-    options.count_name = match weight {
-        Weight::Bytes => "bytes",
-        Weight::Blocks => "blocks",
-        Weight::Growth => "bytes a step",
+/// Folded stacks as a self-contained SVG that zooms and searches in a browser. With nothing to
+/// draw, a picture that says so.
+pub fn draw(picture: Picture) -> Result<String, Error> {
+    let lines = lines(&picture);
+    if lines.is_empty() {
+        return Ok(empty(&picture.title, &picture.subtitle, picture.nothing));
     }
-    .into();
+    let mut palette = palette(&picture.origins);
+    let mut options = Options::default();
+    options.title = picture.title;
+    options.subtitle = Some(picture.subtitle);
+    options.count_name = picture.unit.into();
     options.name_type = "Frame:".into();
     options.font_size = FONT_SIZE;
     // The common monospaced fonts are up to 0.602 of their size wide; a little air for the rest.
     options.font_width = 0.615;
     options.direction = Direction::Inverted;
     options.text_truncate_direction = TextTruncateDirection::Right;
-    options.bgcolors = Some(BackgroundColor::Flat(rgb([250, 250, 250])));
-    options.palette_map = Some(&mut palette);
+    let background = match picture.before {
+        None => {
+            options.palette_map = Some(&mut palette);
+            [250, 250, 250]
+        }
+        // What did not change is white.
+        Some(_) => [214, 217, 222],
+    };
+    options.bgcolors = Some(BackgroundColor::Flat(rgb(background)));
     let all = lines.len() <= DRAW_ALL;
     options.min_width = if all { 0.0 } else { LEAST_PERCENT };
     let mut out = Vec::new();
     inferno::flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), &mut out)?;
-    Ok(with_legend(String::from_utf8(out)?, all))
+    let svg = String::from_utf8(out)?;
+    let legend: fn(usize, bool) -> String = match picture.before {
+        None => legend,
+        Some(_) => legend_of_changes,
+    };
+    Ok(with_legend(svg, all, legend))
+}
+
+/// What inferno reads; the widths are those of now, and with something to compare each line has
+/// the weight before and the weight now.
+fn lines(picture: &Picture) -> Vec<String> {
+    let Some(before) = &picture.before else {
+        return (picture.stacks.iter())
+            .filter(|(_, weight)| **weight > 0)
+            .map(|(stack, weight)| format!("{stack} {weight}"))
+            .collect();
+    };
+    if picture.stacks.values().all(|weight| *weight == 0) {
+        return Vec::new();
+    }
+    let gone = before
+        .keys()
+        .filter(|stack| !picture.stacks.contains_key(*stack));
+    let mut lines: Vec<String> = (picture.stacks.keys().chain(gone))
+        .map(|stack| {
+            let was = before.get(stack).copied().unwrap_or(0);
+            let is = picture.stacks.get(stack).copied().unwrap_or(0);
+            format!("{stack} {was} {is}")
+        })
+        .collect();
+    lines.sort_unstable();
+    lines
 }
 
 fn title(weight: Weight, total: u64) -> String {
@@ -119,13 +184,8 @@ fn subtitle(view: &View, process: &ProcessView, device: &DeviceView) -> String {
     format!("{}{rest}", escape::line(&info.command, room))
 }
 
-/// A colour for every frame by its origin, neighbours told apart by a shade that depends on the
-/// name alone.
-fn palette(process: &ProcessView, device: &DeviceView) -> PaletteMap {
-    let mut map = PaletteMap::default();
-    // The frame below all others.
-    map.insert("", rgb([222, 222, 222]));
-    map.insert(label::UNKNOWN, rgb([206, 206, 206]));
+fn origins(process: &ProcessView, device: &DeviceView) -> BTreeMap<String, Origin> {
+    let mut map = BTreeMap::new();
     let mut last = None;
     for frame in device.sites.iter().flat_map(|site| site.stack.iter()) {
         // Stacks share frames: the same one in a row is common.
@@ -133,15 +193,23 @@ fn palette(process: &ProcessView, device: &DeviceView) -> PaletteMap {
             continue;
         }
         last = Some(frame);
-        let name = label::label(frame, process);
-        if map.get(&name).is_none() {
-            let shade = shade(&name);
-            map.insert(
-                name,
-                rgb(origin(frame).color().map(|part| part.saturating_sub(shade))),
-            );
-        }
+        map.insert(label::label(frame, &process.info), origin(frame));
     }
+    map
+}
+
+/// A colour for every frame by its origin, neighbours told apart by a shade that depends on the
+/// name alone.
+fn palette(origins: &BTreeMap<String, Origin>) -> PaletteMap {
+    let mut map = PaletteMap::default();
+    for (name, origin) in origins {
+        let shade = shade(name);
+        let color = origin.color().map(|part| part.saturating_sub(shade));
+        map.insert(name.clone(), rgb(color));
+    }
+    // The frame below all others.
+    map.insert("", rgb([222, 222, 222]));
+    map.insert(label::UNKNOWN, rgb([206, 206, 206]));
     map
 }
 
@@ -158,7 +226,7 @@ fn rgb([r, g, b]: [u8; 3]) -> Color {
 }
 
 /// Adds a legend in the margin below the frames.
-fn with_legend(mut svg: String, all: bool) -> String {
+fn with_legend(mut svg: String, all: bool, legend: fn(usize, bool) -> String) -> String {
     let height = svg
         .split_once("viewBox=\"0 0 ")
         .and_then(|(_, rest)| rest.split_once('"'))
@@ -188,14 +256,27 @@ fn legend(y: usize, all: bool) -> String {
         );
         x += 14 + name.len() * FONT_SIZE * 6 / 10 + 18;
     }
+    left_out(&mut out, x, y, all);
+    out.push_str("</g>");
+    out
+}
+
+/// What the colours of a comparison mean.
+fn legend_of_changes(y: usize, all: bool) -> String {
+    let text = "red: more than before; blue: less; white: the same; width: now";
+    let mut out = format!("<g id=\"legend\"><text x=\"10\" y=\"{y}\">{text}</text>");
+    left_out(&mut out, 10 + text.len() * FONT_SIZE * 6 / 10 + 18, y, all);
+    out.push_str("</g>");
+    out
+}
+
+fn left_out(out: &mut String, x: usize, y: usize, all: bool) {
     if !all {
         let _ = write!(
             out,
             "<text x=\"{x}\" y=\"{y}\">frames below {LEAST_PERCENT} % are left out</text>"
         );
     }
-    out.push_str("</g>");
-    out
 }
 
 /// A picture that says why there is none.

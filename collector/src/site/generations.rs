@@ -1,5 +1,6 @@
 //! Survivors by the step they were born in, in bounded memory.
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{Bytes, Time};
 
 use crate::view::GenerationSpan;
@@ -8,7 +9,7 @@ use crate::view::GenerationSpan;
 const MAX_SPANS: usize = 128;
 
 /// Survivors born in `first..=last`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Span {
     first: u32,
     last: u32,
@@ -25,7 +26,7 @@ struct Span {
 /// The newest half of the spans are single steps, older ones are merged pairwise, so the
 /// resolution falls with age. The number of generations stays exact as long as blocks of merged
 /// spans are not freed; when they are, it is an upper bound that never exceeds the blocks left.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Generations {
     spans: Vec<Span>,
     count: u32,

@@ -1,9 +1,11 @@
 //! A sparse power-of-two histogram: most sites allocate one or two sizes.
 
+use serde::{Deserialize, Serialize};
+
 use crate::view::Log2Histogram;
 
 /// Counts by power of two, only those that are not zero.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct SparseHistogram {
     counts: Vec<(u8, u64)>,
 }

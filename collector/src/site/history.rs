@@ -3,13 +3,14 @@
 //! What a site allocates and frees within a step never shows here; what stays does, exactly and
 //! without the noise of the other sites.
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::Bytes;
 
 /// Points kept before the resolution is halved.
 const MAX_POINTS: usize = 128;
 
 /// From `step` on, until the next point, the floor was this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FloorPoint {
     pub step: u32,
     /// Least number of generations alive at one time in the step.
@@ -19,7 +20,7 @@ pub(crate) struct FloorPoint {
 }
 
 /// The floor of one site as a run-length series.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FloorHistory {
     /// The step being watched; all before are finished.
     step: u32,

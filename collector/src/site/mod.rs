@@ -4,6 +4,7 @@ mod generations;
 mod histogram;
 mod history;
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{Bytes, StackId, Time};
 
 use crate::view::SiteId;
@@ -15,7 +16,7 @@ pub(crate) use history::{FloorHistory, FloorPoint};
 use crate::{ledger::Block, stacks::StackTraits};
 
 /// All allocations of one stack in one book.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Site {
     pub id: SiteId,
     pub stack: StackId,

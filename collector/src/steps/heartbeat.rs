@@ -7,6 +7,7 @@
 //! the stacks of the outer one, the occasional one is not frequent enough.
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 use vramscope_events::StackId;
 
 /// Allocations that are kept while searching.
@@ -25,12 +26,12 @@ const MAX_VARIATION: f64 = 0.5;
 const GIVE_UP: f64 = 32.0;
 
 /// Searches for the beat and then follows it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Heartbeat {
     state: State,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 enum State {
     Searching {
         sequence: Vec<StackId>,

@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{Bytes, StackId};
 
 /// Longest cycle of different call stacks that counts as one step. Longer ones are something that
@@ -22,7 +23,7 @@ const MAX_ACCUMULATION: usize = 64;
 const CYCLES: usize = 3;
 
 /// One call of `backward()`.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MarkSeen {
     /// Who called.
     pub stack: StackId,
@@ -41,7 +42,7 @@ pub(crate) struct Cycle {
 }
 
 /// The recent marks.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Marks {
     recent: VecDeque<MarkSeen>,
 }

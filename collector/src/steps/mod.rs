@@ -9,6 +9,7 @@ mod marks;
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use vramscope_events::{StackId, StepMarkKind, Time};
 
 use crate::{
@@ -64,7 +65,7 @@ pub(crate) struct Change {
 }
 
 /// Tells steps apart in one process.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Steps {
     options: StepOptions,
     source: StepSource,
@@ -282,6 +283,11 @@ impl Steps {
             self.began.pop_front();
         }
         self.began.push_back(time);
+    }
+
+    /// When the running step began, where that is known.
+    pub fn running_since(&self) -> Option<Time> {
+        self.began.back().copied()
     }
 
     /// Steps a second over the recent window; falls when the next step is overdue.

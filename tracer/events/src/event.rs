@@ -33,7 +33,7 @@ pub enum Layer {
 }
 
 /// An allocation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alloc {
     /// Which book.
     pub layer: Layer,
@@ -50,7 +50,7 @@ pub struct Alloc {
 }
 
 /// A free.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Free {
     /// Which book.
     pub layer: Layer,
@@ -76,7 +76,7 @@ pub struct Totals {
 }
 
 /// The framework could not serve a request.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OutOfMemory {
     /// On which device.
     pub device: DeviceId,
@@ -89,7 +89,7 @@ pub struct OutOfMemory {
 }
 
 /// A sign that the training loop passed a known place.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepMark {
     /// What was seen.
     pub kind: StepMarkKind,
@@ -138,6 +138,14 @@ pub enum Event {
         id: StackId,
         /// Innermost first; every frame was defined before.
         frames: Arc<[FrameId]>,
+    },
+    /// The text of a frame's source line, as it was when the frame was first seen: what a
+    /// recording keeps so that it can be read where the source is not. Follows its frame.
+    Source {
+        /// Which frame.
+        frame: FrameId,
+        /// The line, trimmed. Foreign text.
+        text: Arc<str>,
     },
     /// Memory was handed out.
     Alloc(Alloc),

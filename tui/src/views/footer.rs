@@ -79,8 +79,11 @@ fn state(app: &App) -> (String, Role) {
     }
     if let Some((first, last)) = app.span {
         let at = units::age(app.view.now.seconds_since(first));
+        let playing = app.playback.filter(|playback| playback.playing);
+        let speed = playing.map(|playback| format!("playing {}x, ", playback.speed));
         parts.push(format!(
-            "at {at} of {}",
+            "{}at {at} of {}",
+            speed.unwrap_or_default(),
             units::age(last.seconds_since(first))
         ));
     }

@@ -180,7 +180,7 @@ fn draw_marks(app: &App, buffer: &mut Buffer, area: Rect, series: &Series, from:
         Pen::new(buffer, app.theme, area, 3)
             .put(" ", Role::Text)
             .put(
-                &format!("recording: at {at} of {all}; [ and ] move the cursor"),
+                &format!("recording: at {at} of {all}; [ and ] move it, space plays"),
                 Role::Key,
             );
     }
