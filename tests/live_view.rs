@@ -18,9 +18,9 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn start(columns: u16, lines: u16) -> Option<Terminal> {
+    fn start(name: &str, columns: u16, lines: u16) -> Option<Terminal> {
         let terminal = Terminal {
-            socket: format!("vramscope-test-{}", std::process::id()),
+            socket: format!("vramscope-test-{}-{name}", std::process::id()),
         };
         let size = [columns.to_string(), lines.to_string()];
         let started = Command::new("tmux")
@@ -118,7 +118,7 @@ fn every_view_of_a_real_training() {
     if let Some(reason) = missing(&Tool::new(binary)) {
         return skip(test, &reason);
     }
-    let Some(terminal) = Terminal::start(120, 40) else {
+    let Some(terminal) = Terminal::start("training", 120, 40) else {
         return skip(test, "no tmux");
     };
     let mut program = Program::start(
@@ -166,4 +166,45 @@ fn every_view_of_a_real_training() {
     assert!(program.alive());
     let written = std::fs::read_dir(directory.path()).unwrap().count();
     assert_eq!(written, 2, "a flamegraph and a report");
+}
+
+#[test]
+fn a_recording_is_played() {
+    let binary = env!("CARGO_BIN_EXE_vramscope");
+    let test = "a_recording_is_played";
+    if let Some(reason) = missing(&Tool::new(binary)) {
+        return skip(test, &reason);
+    }
+    let Some(terminal) = Terminal::start("recording", 120, 40) else {
+        return skip(test, "no tmux");
+    };
+    let mut program = Program::start(
+        &Setup::new(TORCHES[0]).device("--mem", "8G"),
+        &root().join("tests/programs/demo/train.py"),
+        &[],
+    );
+    program.expect("step 0 ");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("run.vrs");
+    let file = file.to_str().unwrap();
+    let options = ["--capacity", "8G", "--duration", "4", "-o", file];
+    let run = Tool::new(binary).attach(program.pid(), &options).wait();
+    assert!(run.status.success(), "{run:?}");
+    drop(program);
+    terminal.keys(&format!("{binary} live {file}"));
+    terminal.press("Enter");
+    terminal.wait_for("at 4 s of 4 s");
+    terminal.wait_for("validation_loss");
+    // Back to the beginning, where nothing is known yet, and played from there.
+    terminal.keys("{{{{{{{{{{{{");
+    keep("recording.txt", &terminal.wait_for("at 0 s of 4 s"));
+    terminal.keys("<");
+    terminal.wait_for("paused; space plays at 0.5x");
+    terminal.keys(" ");
+    terminal.wait_for("playing 0.5x, at ");
+    terminal.keys(">>>>");
+    terminal.wait_for("at 4 s of 4 s");
+    terminal.wait_for("validation_loss");
+    terminal.keys("q");
+    terminal.ask("echo over", "end");
 }

@@ -134,8 +134,9 @@ impl Replay {
             config,
             recording,
         };
-        for damage in replay.recording.damage().to_vec() {
-            replay.note(&damage);
+        let found = replay.recording.damage().to_vec();
+        for damage in &found {
+            replay.note(damage);
         }
         replay
     }
@@ -247,8 +248,9 @@ impl Replay {
             Some(piece) => Some(Ok(piece)),
             None => self.pieces.next(),
         };
-        for damage in self.pieces.damage()[known..].to_vec() {
-            self.note(&damage);
+        let found = self.pieces.damage()[known..].to_vec();
+        for damage in &found {
+            self.note(damage);
         }
         progress(self.pieces.position(), self.recording.length());
         let Some(piece) = next else {

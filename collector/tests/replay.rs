@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use streams_reader::{PID, Stream};
 use vramscope_collector::{
-    Collector, Config,
+    Collector, Config, STATE_VERSION,
     replay::Replay,
     view::{Backend, View},
 };
@@ -203,4 +203,36 @@ fn a_state_of_another_version_is_not_guessed_at() {
             .sum()
     };
     assert_eq!(bytes(&restated), bytes(&collector));
+}
+
+/// Checkpoints that an earlier build made are gone on from, or are of another version: a change of
+/// what the collector keeps, or of what it makes of it, has to raise `STATE_VERSION`, and then
+///
+///     UPDATE_GOLDEN=1 cargo test -p vramscope-collector --test replay
+///
+/// writes the file for the new one.
+#[test]
+fn a_checkpoint_of_an_earlier_build_is_what_this_one_would_make() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let path = folder.join(format!("state-{STATE_VERSION}.vrs"));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        let stream = streams()
+            .into_iter()
+            .find(|path| path.ends_with("leak_optimizer_rebuilt.json.gz"));
+        let stream = Stream::read(&stream.unwrap());
+        let live = live(&stream.records(0, stream.len()), false);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(&path, live.bytes).unwrap();
+    }
+    let recording = Recording::open(&path).unwrap();
+    assert!(!recording.checkpoints().is_empty());
+    let mut from_start = Collector::new(Config::of_recording(recording.info()).unwrap());
+    for batch in recording.batches() {
+        from_start.ingest(&batch.unwrap().records);
+    }
+    let mut replay = Replay::open(&path).unwrap();
+    replay.seek_end(&mut |_, _| {}).unwrap();
+    assert_eq!(replay.notes(), &[] as &[String]);
+    let expected = from_start.view(replay.moment());
+    assert_same(&replay.view(), &expected, "raise STATE_VERSION");
 }

@@ -28,22 +28,12 @@ pub(crate) const TRAILER_BYTES: usize = 16;
 /// The file is what the methods return, one after the other, beginning with
 /// [`Writer::session`]. A segment of events ends where a checkpoint is; each checkpoint begins one
 /// that needs nothing before it.
+#[derive(Default)]
 pub struct Writer {
     sequence: u64,
     columns: Encoder,
     stream: Option<Zstd<'static, Vec<u8>>>,
     events: u64,
-}
-
-impl Default for Writer {
-    fn default() -> Self {
-        Writer {
-            sequence: 0,
-            columns: Encoder::default(),
-            stream: None,
-            events: 0,
-        }
-    }
 }
 
 impl Writer {

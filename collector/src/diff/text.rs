@@ -69,7 +69,7 @@ fn draw_device(out: &mut String, diff: &Diff, device: &DeviceDiff, width: usize)
             .class
             .map_or("no verdict".into(), |class| format!("{class:?}"));
         match side.growth_bytes_per_step {
-            growth if growth == 0.0 => words,
+            0.0 => words,
             growth => format!("{words} {}", units::growth(growth)),
         }
     };

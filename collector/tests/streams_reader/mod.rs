@@ -1,5 +1,7 @@
 //! Recorded allocator streams of real programs, cut as if the tool had attached in mid-run.
 
+#![allow(dead_code)] // not every test uses all of it
+
 use std::{io::Read, path::Path, sync::Arc};
 
 use serde::Deserialize;
