@@ -111,6 +111,8 @@ pub struct App {
     pub ended: Option<String>,
     /// The reach of the time cursor.
     pub span: Option<(Time, Time)>,
+    /// The moment that was asked for and is not on the screen yet.
+    pub wanted: Option<Time>,
     /// How a recording moves by itself.
     pub playback: Option<Playback>,
     /// Which view is shown.
@@ -177,6 +179,7 @@ impl App {
             frozen: false,
             ended: None,
             span: None,
+            wanted: None,
             playback: None,
             screen: Screen::default(),
             site: None,

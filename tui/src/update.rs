@@ -72,6 +72,10 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
             None
         }
         Message::View(view) => {
+            let playing = app.playback.is_some_and(|playback| playback.playing);
+            if playing || app.wanted == Some(view.now) {
+                app.wanted = None;
+            }
             app.latest = view;
             if !app.frozen {
                 show_latest(app);
@@ -469,12 +473,14 @@ fn seek(app: &mut App, hundredths: i32) -> Option<Effect> {
         return None;
     };
     let length = i128::from(last.0.saturating_sub(first.0));
-    let moment = i128::from(app.latest.now.0) + length * i128::from(hundredths) / 100;
+    // A feed may take its time: a key held down goes on from where it will be.
+    let from = app.wanted.unwrap_or(app.latest.now);
+    let moment = i128::from(from.0) + length * i128::from(hundredths) / 100;
     let moment = moment.clamp(i128::from(first.0), i128::from(last.0.max(first.0)));
     app.frozen = false;
-    u64::try_from(moment)
-        .ok()
-        .map(|moment| Effect::Seek(Time(moment)))
+    let moment = u64::try_from(moment).ok().map(Time)?;
+    app.wanted = Some(moment);
+    Some(Effect::Seek(moment))
 }
 
 fn note(app: &mut App, text: String) {
