@@ -201,6 +201,10 @@ fn one_session_at_a_time() {
     program.expect_anew("step ");
     let report = attached.interrupt().json();
     assert_eq!(report["devices"][0]["ledger"]["corrected"], 0);
+    assert!(
+        !maps(pid).contains(LIBRARY),
+        "the second one has left nothing"
+    );
     all_is_well(&mut program);
 }
 

@@ -93,6 +93,11 @@ pub fn start(path: &[u8], patient: bool) -> c_int {
     }
 }
 
+/// Whether the helper thread is there.
+pub fn is_running() -> bool {
+    RUNNING.load(Ordering::Acquire)
+}
+
 fn wait() -> c_int {
     loop {
         let next = await_stage(PATIENCE, |stage| match stage {

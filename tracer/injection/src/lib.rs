@@ -52,6 +52,13 @@ pub extern "C" fn InitializeInjection() -> c_int {
     1
 }
 
+/// Called by ptrace before this library is unloaded. 1: it is at rest, without a thread of its own
+/// and with no thread of the program's inside.
+#[unsafe(no_mangle)]
+pub extern "C" fn vramscope_at_rest() -> c_int {
+    c_int::from(!helper::is_running() && live::threads_inside() == 0)
+}
+
 /// Called by ptrace in a process that already runs. 0: the helper thread is on its way; else an
 /// `errno`.
 ///

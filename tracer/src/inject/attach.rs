@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use vramscope_ptrace::{Argument, Tracee};
@@ -16,10 +16,12 @@ use crate::{
 
 /// The exported function of the library that is called after loading it.
 const ENTRY: &str = "vramscope_attach";
+/// The one that says whether it can be unloaded.
+const AT_REST: &str = "vramscope_at_rest";
 /// How long the process may take to load the library, and to call it.
 const LOADING: Duration = Duration::from_secs(10);
 /// How long the library may take to connect and to place its hooks.
-const GREETING: Duration = Duration::from_secs(20);
+const GREETING: Duration = Duration::from_secs(30);
 /// How long threads may take to leave the library's code.
 const LEAVING: Duration = Duration::from_secs(5);
 /// Between two looks at them.
@@ -29,6 +31,10 @@ const REST: Duration = Duration::from_millis(20);
 pub struct Loaded {
     tracee: Tracee,
     handle: u64,
+    library: PathBuf,
+    range: std::ops::Range<u64>,
+    /// Somebody else has it loaded too, and goes on using it.
+    shared: bool,
     /// Where the file was copied to, for a process that does not see ours.
     copy: Option<PathBuf>,
 }
@@ -74,12 +80,15 @@ impl Session {
         socket.push(0);
         let mut session = Session::injected(listener, wishes(options)?)?;
         let loaded = tracee.load(&library, LOADING)?;
-        let loaded = Loaded {
+        let mut loaded = Loaded {
             tracee,
             handle: loaded.handle,
+            library: loaded.path,
+            range: loaded.range,
+            shared: false,
             copy,
         };
-        let answered = loaded.call(&library, &socket);
+        let answered = loaded.call(&socket);
         let greeted = match answered {
             Ok(()) => match session.next_process(GREETING) {
                 Some(Ok(_)) => Ok(()),
@@ -127,15 +136,18 @@ impl Session {
 
 impl Loaded {
     /// Tells the library where we listen.
-    fn call(&self, library: &Path, socket: &[u8]) -> Result<(), String> {
+    fn call(&mut self, socket: &[u8]) -> Result<(), String> {
         let entry = self
             .tracee
-            .symbol(library, ENTRY)
+            .symbol(&self.library, ENTRY)
             .map_err(|error| error.to_string())?;
         let answer = self.tracee.call(entry, &[Argument::Bytes(socket)], LOADING);
         match answer.map_err(|error| error.to_string())? as i32 {
             0 => Ok(()),
-            libc::EBUSY => Err("another vramscope watches this process already".into()),
+            libc::EBUSY => {
+                self.shared = true;
+                Err("another vramscope watches this process already".into())
+            }
             number => Err(std::io::Error::from_raw_os_error(number).to_string()),
         }
     }
@@ -159,27 +171,37 @@ impl Loaded {
         if !self.tracee.process().is_running() {
             return Ok(());
         }
-        let mut ranges = Vec::new();
         for one in parted {
             match one.inside {
-                Some(0) => ranges.push(one.text.clone()),
+                Some(0) => {}
                 Some(count) => {
                     return Err(format!("{count} threads are in the middle of its code"));
                 }
                 None => return Err("it did not answer".into()),
             }
         }
-        let until = std::time::Instant::now() + LEAVING;
-        for range in ranges {
-            loop {
-                match self.tracee.nobody_inside(&range) {
-                    Ok(true) => break,
-                    Ok(false) if std::time::Instant::now() < until => std::thread::sleep(REST),
-                    Ok(false) => return Err("a thread does not leave its code".into()),
-                    Err(error) => return Err(error.to_string()),
-                }
-            }
+        if self.shared {
+            return self.close();
         }
+        let at_rest = self.tracee.symbol(&self.library, AT_REST);
+        let at_rest = at_rest.map_err(|error| error.to_string())?;
+        let until = Instant::now() + LEAVING;
+        loop {
+            let answer = self.tracee.call(at_rest, &[], LOADING);
+            let rests = answer.map_err(|error| error.to_string())? as i32 == 1;
+            let empty = || self.tracee.nobody_inside(&self.range);
+            if rests && empty().map_err(|error| error.to_string())? {
+                break;
+            }
+            if Instant::now() >= until {
+                return Err("a thread does not leave its code".into());
+            }
+            std::thread::sleep(REST);
+        }
+        self.close()
+    }
+
+    fn close(&self) -> Result<(), String> {
         let unloaded = self.tracee.unload(self.handle, LOADING);
         unloaded.map_err(|error| error.to_string())
     }

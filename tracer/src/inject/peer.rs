@@ -24,7 +24,7 @@ use super::{clock, reader::Peer, shared::Shared, socket::Connection};
 use crate::{nvml::Watch, python::walk_configuration, target};
 
 /// How long an answer may take. A process that is stopped gives none.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
 /// How often the process is looked at for libraries that came later.
 const LOOK: Duration = Duration::from_millis(250);
 /// How often the wish to end is looked at.
