@@ -35,13 +35,30 @@ fn script(name: &str) -> PathBuf {
     root().join("tests/programs/bench").join(name)
 }
 
-/// The three ways in which a program is measured.
+/// The ways in which a program is measured.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Bare,
-    Attached,
+    /// Probes of the kernel.
+    Probes,
+    /// The library in the process, Python stacks.
+    Library,
+    /// The same with machine-code stacks.
+    LibraryNative,
+    /// PyTorch's own recorder with Python stacks.
     Recorder,
+    /// The same with C++ stacks.
+    RecorderAll,
 }
+
+const WAYS: [(Way, &str); 6] = [
+    (Way::Bare, "no tracer"),
+    (Way::Probes, "attach (kernel probes)"),
+    (Way::Library, "attach --inject, Python stacks"),
+    (Way::LibraryNative, "attach --inject, with machine code"),
+    (Way::Recorder, "PyTorch's recorder, Python stacks"),
+    (Way::RecorderAll, "PyTorch's recorder, all stacks"),
+];
 
 /// Runs `measure` in one way; the program is as before afterwards.
 fn in_way<T>(
@@ -50,63 +67,71 @@ fn in_way<T>(
     way: Way,
     measure: impl FnOnce(&mut Program) -> T,
 ) -> T {
-    match way {
-        Way::Bare => measure(program),
-        Way::Attached => {
-            let attached = tool.attach(program.pid(), &[]);
-            let result = measure(program);
-            let run = attached.interrupt();
-            let lost = run.json()["lost"]["events"].as_u64();
-            assert_eq!(lost, Some(0), "a measurement with losses says nothing");
-            result
-        }
-        Way::Recorder => {
-            program.say("recorder on");
+    let attached = |program: &mut Program,
+                    arguments: &[&str],
+                    measure: Box<dyn FnOnce(&mut Program) -> T + '_>| {
+        let attached = tool.attach(program.pid(), arguments);
+        let result = measure(program);
+        let run = attached.interrupt();
+        let lost = run.json()["lost"]["events"].as_u64();
+        assert_eq!(lost, Some(0), "a measurement with losses says nothing");
+        result
+    };
+    let recorded =
+        |program: &mut Program, stacks: &str, measure: Box<dyn FnOnce(&mut Program) -> T + '_>| {
+            program.say(&format!("recorder {stacks}"));
             program.expect("ok");
             let result = measure(program);
             program.say("recorder off");
             program.expect("ok");
             result
-        }
+        };
+    let measure = Box::new(measure);
+    match way {
+        Way::Bare => measure(program),
+        Way::Probes => attached(program, &[], measure),
+        Way::Library => attached(program, &["--inject", "--native", "never"], measure),
+        Way::LibraryNative => attached(program, &["--inject", "--native", "always"], measure),
+        Way::Recorder => recorded(program, "python", measure),
+        Way::RecorderAll => recorded(program, "all", measure),
     }
 }
 
 fn events(tool: &Tool, torch: &str) {
     let mut program = Program::start(&Setup::new(torch), &script("events.py"), &[]);
     program.expect("ready");
-    println!("\nns an event over no tracer (base: the event itself)");
-    println!("frames        base alloc/free     attached alloc/free     recorder alloc/free");
     for frames in FRAMES {
-        let mut best = [[f64::INFINITY; 2]; 3];
+        let mut best = [[f64::INFINITY; 2]; WAYS.len()];
         for _ in 0..TURNS {
-            for (index, way) in [Way::Bare, Way::Attached, Way::Recorder]
-                .into_iter()
-                .enumerate()
-            {
+            for (best, (way, _)) in best.iter_mut().zip(WAYS) {
                 let result = in_way(tool, &mut program, way, |program| {
                     program.say(&format!("measure {frames}"));
                     program.expect("result")
                 });
-                for (best, value) in best[index].iter_mut().zip(result.split_whitespace()) {
+                for (best, value) in best.iter_mut().zip(result.split_whitespace()) {
                     *best = best.min(value.parse().unwrap());
                 }
             }
         }
-        let [bare, attached, recorder] = best;
+        let bare = best[0];
+        let over = |pair: [f64; 2]| [pair[0] - bare[0], pair[1] - bare[1]];
+        let recorder = mean(over(best[4]));
         println!(
-            "{frames:>6}  {:>9.0} / {:<8.0}  {:>9.0} / {:<8.0}   {:>9.0} / {:<8.0}",
-            bare[0],
-            bare[1],
-            attached[0] - bare[0],
-            attached[1] - bare[1],
-            recorder[0] - bare[0],
-            recorder[1] - bare[1],
+            "\n{frames} Python frames: {:.0} ns an allocation, {:.0} a free with no tracer; over that:",
+            bare[0], bare[1]
         );
         println!(
-            "        attached, mean of the two: {:.0} ns; ratio to the recorder's mean: {:.2}",
-            mean(attached) - mean(bare),
-            (mean(attached) - mean(bare)) / (mean(recorder) - mean(bare)),
+            "{:<36} {:>6} {:>6} {:>6}   to PyTorch's recorder",
+            "", "alloc", "free", "mean"
         );
+        for (pair, (_, name)) in best.into_iter().zip(WAYS).skip(1) {
+            let [alloc, free] = over(pair);
+            let mean = mean([alloc, free]);
+            println!(
+                "{name:<36} {alloc:>6.0} {free:>6.0} {mean:>6.0}   {:.2}",
+                mean / recorder
+            );
+        }
     }
     program.finish();
 }
@@ -118,12 +143,9 @@ fn mean(pair: [f64; 2]) -> f64 {
 fn steps(tool: &Tool, torch: &str, model: &str, count: usize) {
     let mut program = Program::start(&Setup::new(torch), &script("steps.py"), &[model]);
     let millions = program.expect("ready");
-    let mut best = [f64::INFINITY; 3];
+    let mut best = [f64::INFINITY; WAYS.len()];
     for _ in 0..TURNS {
-        for (best, way) in best
-            .iter_mut()
-            .zip([Way::Bare, Way::Attached, Way::Recorder])
-        {
+        for (best, (way, _)) in best.iter_mut().zip(WAYS) {
             let result = in_way(tool, &mut program, way, |program| {
                 program.say(&format!("measure {count}"));
                 program.expect("result")
@@ -132,11 +154,11 @@ fn steps(tool: &Tool, torch: &str, model: &str, count: usize) {
         }
     }
     program.finish();
-    let [bare, attached, recorder] = best;
     println!(
-        "\n{model} ({millions} M parameters): {bare:.0} us a step; attached {attached:.0} \
-         ({:.3}x), recorder {recorder:.0} ({:.3}x)",
-        attached / bare,
-        recorder / bare,
+        "\n{model} ({millions} M parameters): {:.0} us a step with no tracer",
+        best[0]
     );
+    for (time, (_, name)) in best.into_iter().zip(WAYS).skip(1) {
+        println!("{name:<36} {time:>8.0} us   {:.3} times", time / best[0]);
+    }
 }

@@ -5,7 +5,9 @@ use std::{fmt::Write as _, process::ExitCode};
 use vramscope_collector::escape;
 use vramscope_events::ProbeState;
 use vramscope_tracer::{
-    Prospect, inspect,
+    Prospect,
+    inject::{can_inject, library},
+    inspect,
     kernel::{self, Check, Standing},
 };
 
@@ -23,10 +25,37 @@ pub fn doctor(options: &DoctorArgs) -> anyhow::Result<ExitCode> {
         good &= check.standing != Standing::Missing;
         push(&mut out, &check);
     }
+    match library::find(None) {
+        Ok(path) => line(
+            &mut out,
+            Standing::Good,
+            "library",
+            &path.display().to_string(),
+        ),
+        Err(places) => {
+            let places: Vec<_> = places
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            let text = format!(
+                "for `run` and `attach --inject`: not at {}\nbuild it with `make build`",
+                places.join(" or ")
+            );
+            line(&mut out, Standing::Reduced, "library", &text);
+        }
+    }
     if let Some(pid) = options.pid {
         writeln!(out, "Process {pid}")?;
         match inspect(pid) {
-            Ok(prospect) => good &= process(&mut out, &prospect),
+            Ok(prospect) => {
+                good &= process(&mut out, &prospect);
+                match can_inject(pid) {
+                    Ok(()) => line(&mut out, Standing::Good, "--inject", "possible"),
+                    Err(error) => {
+                        line(&mut out, Standing::Reduced, "--inject", &error.to_string());
+                    }
+                }
+            }
             Err(error) => {
                 good = false;
                 line(&mut out, Standing::Missing, "process", &error.to_string());

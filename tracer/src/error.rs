@@ -23,7 +23,11 @@ pub enum AttachError {
     #[error(transparent)]
     Process(#[from] ReadError),
     /// Rights or the kernel are missing something.
-    #[error("cannot trace with eBPF here\n{}", list(.0))]
+    #[error(
+        "cannot trace with eBPF here\n{}\n  without these rights: `vramscope run -- CMD` watches a \
+         program that it starts, `vramscope attach PID --inject` a process of your own",
+        list(.0)
+    )]
     Precondition(Vec<Check>),
     /// The process runs no Python that can be walked.
     #[error(transparent)]

@@ -1,7 +1,8 @@
 """Times allocations and frees of the caching allocator below a given number of Python frames.
 
 Reads commands from stdin: "measure FRAMES" answers "result ALLOC FREE" in ns an event (the lowest of
-several rounds), "recorder on|off" switches PyTorch's own recorder with Python stacks and answers "ok".
+several rounds), "recorder python|all|off" switches PyTorch's own recorder (with Python stacks, or with C++ ones too)
+and answers "ok".
 """
 import sys
 import time
@@ -42,9 +43,9 @@ print("ready", flush=True)
 for line in sys.stdin:
     command, argument = line.split()
     if command == "recorder":
-        if argument == "on":
+        if argument != "off":
             torch.cuda.memory._record_memory_history(
-                enabled="all", context="all", stacks="python", max_entries=100_000
+                enabled="all", context="all", stacks=argument, max_entries=100_000
             )
         else:
             torch.cuda.memory._record_memory_history(enabled=None)

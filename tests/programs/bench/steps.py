@@ -1,8 +1,8 @@
 """Times training steps of a small MLP or of a 162M-parameter GPT.
 
 usage: steps.py mlp|gpt
-Reads commands from stdin: "measure STEPS" answers "result US" (microseconds a step), "recorder on|off"
-switches PyTorch's own recorder with Python stacks and answers "ok".
+Reads commands from stdin: "measure STEPS" answers "result US" (microseconds a step), "recorder
+python|all|off" switches PyTorch's own recorder (with Python stacks, or with C++ ones too) and answers "ok".
 """
 import sys
 import time
@@ -76,9 +76,9 @@ print("ready", sum(p.numel() for p in model.parameters()) // 1_000_000, flush=Tr
 for line in sys.stdin:
     command, argument = line.split()
     if command == "recorder":
-        if argument == "on":
+        if argument != "off":
             torch.cuda.memory._record_memory_history(
-                enabled="all", context="all", stacks="python", max_entries=100_000
+                enabled="all", context="all", stacks=argument, max_entries=100_000
             )
         else:
             torch.cuda.memory._record_memory_history(enabled=None)

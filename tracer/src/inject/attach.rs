@@ -39,6 +39,15 @@ pub struct Loaded {
     copy: Option<PathBuf>,
 }
 
+/// Whether a library can be loaded into a process; asks without touching it.
+///
+/// # Errors
+/// [`AttachError::Ptrace`] with the reason and what to do.
+pub fn can_inject(pid: u32) -> Result<(), AttachError> {
+    Tracee::open(pid)?;
+    Ok(())
+}
+
 impl Session {
     /// Loads the library into a process that runs.
     ///

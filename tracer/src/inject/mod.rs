@@ -27,7 +27,7 @@ use std::{
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use vramscope_events::{ProcessInfo, Record};
 
-pub use attach::Loaded;
+pub use attach::{Loaded, can_inject};
 pub use peer::{Board, Wishes, lock};
 pub use socket::{Listener, runtime_directory};
 
