@@ -114,7 +114,12 @@ fn draw_device(out: &mut String, diff: &Diff, device: &DeviceDiff, width: usize)
     if device.left_out > 0 {
         let _ = writeln!(out, "  and {} more that differ", device.left_out);
     }
-    let _ = writeln!(out, "  {} sites hold as much as before", device.same);
+    let what = if device.same == 1 {
+        "site holds"
+    } else {
+        "sites hold"
+    };
+    let _ = writeln!(out, "  {} {what} as much as before", device.same);
 }
 
 fn word(change: Change) -> &'static str {
