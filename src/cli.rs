@@ -10,6 +10,7 @@ use vramscope_collector::{StepLine, view::Grouping};
 
 pub use select::{LayerName, Moment, SelectArgs, Weight, Window};
 
+use crate::exit::Usage;
 use crate::subject::{Place, Subject, parse_place, parse_subject};
 
 /// Finds what makes GPU memory creep up in a running PyTorch process.
@@ -318,10 +319,11 @@ impl TargetArgs {
     pub fn pid(&self) -> anyhow::Result<u32> {
         match &self.subject {
             Subject::Process(pid) => Ok(*pid),
-            Subject::Recording(place) => anyhow::bail!(
+            Subject::Recording(place) => Err(Usage(format!(
                 "{} is no process number\n  to look at a recording: vramscope live {0}",
                 place.path.display()
-            ),
+            ))
+            .into()),
         }
     }
 }

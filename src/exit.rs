@@ -5,7 +5,20 @@ use std::{io, process::ExitCode};
 use vramscope_collector::replay::ReplayError;
 use vramscope_tracer::AttachError;
 
-// A wrong command line ends with 2: clap does that.
+/// A wrong command line, as clap says it too where it can tell by itself.
+pub const USAGE: u8 = 2;
+
+/// A command line that makes no sense, in words.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}\n\nFor more information, try '--help'.", self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
 
 /// The process could not be traced.
 pub const CANNOT_ATTACH: u8 = 3;
@@ -25,7 +38,9 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     eprintln!("vramscope: {error:#}");
-    if error.downcast_ref::<AttachError>().is_some() {
+    if error.downcast_ref::<Usage>().is_some() {
+        ExitCode::from(USAGE)
+    } else if error.downcast_ref::<AttachError>().is_some() {
         ExitCode::from(CANNOT_ATTACH)
     } else if error
         .downcast_ref::<ReplayError>()

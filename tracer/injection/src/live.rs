@@ -241,7 +241,7 @@ impl Executing {
         }
     }
 
-    /// The Python stack of the thread that went in last and is still there.
+    /// The Python stack of a thread that is inside: of the one that went in last, if it can be told.
     #[inline]
     pub fn caller(&self) -> Option<u32> {
         for number in [&self.latest, &self.previous] {
@@ -254,6 +254,11 @@ impl Executing {
                 return Some(stack);
             }
         }
-        None
+        // With three threads or more, one that went in earlier may be the only one left.
+        let mut slots = self.slots.iter();
+        slots.find_map(|slot| {
+            let stack = slot.stack.load(Ordering::Acquire);
+            (slot.thread.load(Ordering::Acquire) != 0).then_some(stack)
+        })
     }
 }
