@@ -1,0 +1,171 @@
+//! Tensors that no root leads to: garbage in cycles, or what C and C++ hold.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{
+    labels::{self, short_kind},
+    pace::Slice,
+    python::Gil,
+    report::Kind,
+    rtti::Class,
+    tensors::Reader,
+    walk::{self, Walk},
+};
+
+/// The most objects without a root that are looked into.
+const MOST_LOOSE: usize = 300_000;
+/// The longest way up from a tensor.
+const LONGEST_WAY: usize = 12;
+/// Objects between two looks at the clock.
+const CLOCK_EVERY: usize = 256;
+
+/// A block whose tensor no root leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loose {
+    pub block: u32,
+    pub kind: Kind,
+    pub words: String,
+}
+
+/// All of them; None where the version cannot list its objects without making a list, or where there
+/// are too many.
+pub(crate) fn find(
+    gil: &Gil<'_>,
+    walk: &Walk,
+    reader: &mut Reader<'_>,
+    slice: &Slice,
+) -> Option<Vec<Loose>> {
+    let mut objects: Vec<u64> = Vec::new();
+    let mut seen = 0_usize;
+    let mut whole = true;
+    let listed = gil.all(&mut |object| {
+        seen += 1;
+        if !walk.knows(object) {
+            objects.push(object.address());
+        }
+        whole = objects.len() < MOST_LOOSE && (seen % CLOCK_EVERY != 0 || !slice.is_over());
+        whole
+    });
+    if !listed || !whole {
+        return None;
+    }
+    let loose: FxHashSet<u64> = objects.iter().copied().collect();
+    let mut parents: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
+    let mut blocks: Vec<(u64, u32)> = Vec::new();
+    for (at, address) in objects.iter().enumerate() {
+        if at % CLOCK_EVERY == 0 && slice.is_over() {
+            return None;
+        }
+        let object = gil.listed(*address);
+        gil.children(object, &mut |child| {
+            if loose.contains(&child.address()) {
+                parents.entry(child.address()).or_default().push(*address);
+            }
+            true
+        });
+        if walk::is_wrapper(gil, object)
+            && let Some(block) = block_of(reader, *address)
+        {
+            blocks.push((*address, block));
+        }
+    }
+    Some(
+        blocks
+            .into_iter()
+            .map(|(tensor, block)| describe(gil, tensor, block, &parents))
+            .collect(),
+    )
+}
+
+fn block_of(reader: &mut Reader<'_>, object: u64) -> Option<u32> {
+    match reader.wrapped(object)? {
+        (tensor, Class::Tensor) => reader.tensor(tensor).block,
+        (storage, Class::Storage) => reader.storage(storage),
+        _ => None,
+    }
+}
+
+/// Goes up from a tensor until an object comes again.
+fn describe(gil: &Gil<'_>, tensor: u64, block: u32, parents: &FxHashMap<u64, Vec<u64>>) -> Loose {
+    let Some(way) = way_into_a_cycle(tensor, parents) else {
+        return Loose {
+            block,
+            kind: Kind::Extension,
+            words: "no variable of Python leads to the tensor: C or C++ code holds it".into(),
+        };
+    };
+    // From the object that comes twice down to the tensor.
+    let mut words = short_kind(gil.listed(way[0]));
+    for pair in way.windows(2) {
+        let parent = gil.listed(pair[0]);
+        let label = labels::of(gil, parent, &|address| address == pair[1]);
+        words.push_str(&match label.get(&pair[1]) {
+            Some(labels::Label::Attribute(name) | labels::Label::Key(name)) => format!(".{name}"),
+            Some(labels::Label::Index(_)) => "[*]".into(),
+            Some(labels::Label::Words(text)) => format!(", {text}"),
+            _ => String::new(),
+        });
+    }
+    Loose {
+        block,
+        kind: Kind::Garbage,
+        words: format!("cycle through {words}"),
+    }
+}
+
+/// The shortest way from an object that (through others) refers to itself down to the tensor.
+fn way_into_a_cycle(tensor: u64, parents: &FxHashMap<u64, Vec<u64>>) -> Option<Vec<u64>> {
+    let mut from: FxHashMap<u64, u64> = FxHashMap::default();
+    let mut level = vec![tensor];
+    for _ in 0..LONGEST_WAY {
+        let mut above = Vec::new();
+        for object in level {
+            if object != tensor && refers_to_itself(object, parents) {
+                let mut way = vec![object];
+                let mut at = object;
+                while let Some(below) = from.get(&at) {
+                    way.push(*below);
+                    at = *below;
+                }
+                return Some(way);
+            }
+            for parent in parents.get(&object).into_iter().flatten() {
+                if *parent == tensor || from.contains_key(parent) {
+                    continue;
+                }
+                from.insert(*parent, object);
+                above.push(*parent);
+            }
+        }
+        level = above;
+    }
+    None
+}
+
+fn refers_to_itself(object: u64, parents: &FxHashMap<u64, Vec<u64>>) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut stack: Vec<u64> = parents.get(&object).cloned().unwrap_or_default();
+    while let Some(at) = stack.pop() {
+        if at == object {
+            return true;
+        }
+        if seen.len() < 10_000 && seen.insert(at) {
+            stack.extend(parents.get(&at).into_iter().flatten());
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cycles_are_found_upwards() {
+        // 1 -> 2 -> tensor 9, 2 -> 1; 5 -> 6.
+        let parents =
+            FxHashMap::from_iter([(9, vec![2]), (2, vec![1]), (1, vec![2]), (6, vec![5])]);
+        assert_eq!(way_into_a_cycle(9, &parents), Some(vec![2, 9]));
+        assert_eq!(way_into_a_cycle(6, &parents), None);
+    }
+}

@@ -1,0 +1,305 @@
+//! One question, from the roots to the answer.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    thread::sleep,
+};
+
+use crate::{
+    garbage,
+    graph::Graphs,
+    grouping::{Finding, Groups},
+    pace::Pace,
+    paths::Paths,
+    peek::Peek,
+    python::{Gil, Python},
+    report::{Answer, Kind, Request},
+    rtti::Classes,
+    tensors::{Reader, Wanted},
+    walk::{Progress, Walk},
+};
+
+/// Of the budget, what the walk may use; the rest is for names.
+const FOR_THE_WALK: u64 = 75;
+/// Nodes of graphs between two looks at the time and at whoever asked.
+const NODES_AT_ONCE: usize = 512;
+
+/// Why a search ended without an answer.
+pub(crate) enum Stop {
+    /// Nobody listens any more.
+    Alone,
+    /// The interpreter ends.
+    Ended,
+    /// We have made a mistake.
+    Broken,
+}
+
+/// Searches; `is_wanted` tells whether somebody still listens.
+pub(crate) fn search(
+    python: &Python,
+    request: &Request,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Answer, Stop> {
+    let wanted = Wanted::new(&request.addresses);
+    let peek = Peek::new();
+    let mut reader = Reader {
+        peek,
+        classes: Classes::new(peek),
+        wanted: &wanted,
+    };
+    let mut search = Search {
+        python,
+        request,
+        is_wanted,
+        pace: Pace::new(request.slice_ms, request.budget_ms),
+        walk: Walk::default(),
+        answer: Answer::default(),
+    };
+    let partial = search.walk(&mut reader)?;
+    let graphs = search.graphs(&mut reader)?;
+    search.answer(&mut reader, &graphs, partial)
+}
+
+struct Search<'a> {
+    python: &'a Python,
+    request: &'a Request,
+    is_wanted: &'a dyn Fn() -> bool,
+    pace: Pace,
+    walk: Walk,
+    answer: Answer,
+}
+
+impl Search<'_> {
+    /// Takes the GIL for one slice. A mistake of ours must not end the program.
+    fn slice<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self, &Gil<'_>, &crate::pace::Slice) -> T,
+    ) -> Result<T, Stop> {
+        if !(self.is_wanted)() {
+            return Err(Stop::Alone);
+        }
+        let gil = self.python.acquire().ok_or(Stop::Ended)?;
+        // It may have taken long.
+        if !(self.is_wanted)() {
+            return Err(Stop::Alone);
+        }
+        let slice = self.pace.begin();
+        let done = catch_unwind(AssertUnwindSafe(|| work(self, &gil, &slice)));
+        drop(gil);
+        self.pace.end(slice);
+        done.map_err(|_| Stop::Broken)
+    }
+
+    /// Walks over the objects; why not over all, where it was not.
+    fn walk(&mut self, reader: &mut Reader<'_>) -> Result<Option<String>, Stop> {
+        let budget = self.request.budget_ms * FOR_THE_WALK / 100;
+        let mut stalled = 0;
+        loop {
+            let before = self.walk.objects;
+            let memory = self.request.memory;
+            let progress = self.slice(|this, gil, slice| {
+                if this.answer.notes.is_empty() {
+                    this.note_the_interpreter(gil);
+                }
+                this.walk.begin(gil, reader);
+                this.walk.step(gil, reader, slice, memory * 3 / 4)
+            })?;
+            stalled = if self.walk.objects == before {
+                stalled + 1
+            } else {
+                0
+            };
+            let objects = self.walk.objects;
+            return Ok(match progress {
+                Progress::Done => None,
+                Progress::Full => Some(format!(
+                    "{objects} objects were looked into, then the memory for it was used up \
+                     ({} MiB)",
+                    memory >> 20
+                )),
+                Progress::More if self.pace.cost().held_us >= budget * 1000 => Some(format!(
+                    "{objects} objects were looked into, then the time for it was used up; allow \
+                     more with --budget"
+                )),
+                Progress::More if stalled > 20 => Some(format!(
+                    "{objects} objects were looked into, then a slice was too short for the next"
+                )),
+                Progress::More => {
+                    sleep(self.pace.rest());
+                    continue;
+                }
+            });
+        }
+    }
+
+    fn note_the_interpreter(&mut self, gil: &Gil<'_>) {
+        let interpreters = gil.interpreters();
+        if interpreters > 1 {
+            self.answer.notes.push(format!(
+                "{interpreters} interpreters: only the main one was searched"
+            ));
+        }
+        if gil.collects() == Some(false) {
+            self.answer
+                .notes
+                .push("the garbage collector is switched off (gc.disable)".into());
+        }
+    }
+
+    /// Walks over the graphs, without the GIL.
+    fn graphs(&mut self, reader: &mut Reader<'_>) -> Result<Graphs, Stop> {
+        let mut graphs = Graphs::default();
+        let sources = std::mem::take(&mut self.walk.graphs);
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            for (source, node) in &sources {
+                graphs.add_source(*source, *node, reader);
+            }
+            while graphs.step(NODES_AT_ONCE, reader) {
+                if !(self.is_wanted)() {
+                    return Err(Stop::Alone);
+                }
+                if self.walk.memory() + graphs.memory() > self.request.memory {
+                    self.answer.notes.push(
+                        "the graphs behind the tensors are larger than the memory for them".into(),
+                    );
+                    return Ok(());
+                }
+            }
+            Ok(())
+        }));
+        done.map_err(|_| Stop::Broken)??;
+        Ok(graphs)
+    }
+
+    fn answer(
+        mut self,
+        reader: &mut Reader<'_>,
+        graphs: &Graphs,
+        mut partial: Option<String>,
+    ) -> Result<Answer, Stop> {
+        let mut findings = findings(&self.walk, graphs, self.request.addresses.len());
+        let missing: Vec<u32> = findings
+            .iter()
+            .enumerate()
+            .filter(|(_, finding)| finding.is_none())
+            .map(|(block, _)| block as u32)
+            .collect();
+        let mut groups = Groups::default();
+        if partial.is_none() && !missing.is_empty() {
+            let found =
+                self.slice(|this, gil, slice| garbage::find(gil, &this.walk, reader, slice))?;
+            if found.is_none() {
+                // Then nothing can be said of what no root leads to.
+                partial = Some(
+                    "the objects that no variable leads to were not searched: too many of them for \
+                     one slice, or a Python before 3.12"
+                        .into(),
+                );
+            }
+            for loose in found.unwrap_or_default() {
+                if findings[loose.block as usize].is_none() {
+                    groups.add_words(loose.kind, &loose.words, loose.block);
+                    findings[loose.block as usize] = Some(Finding::Told);
+                }
+            }
+        }
+        let mut paths = Paths::default();
+        let mut next = 0;
+        while next < findings.len() {
+            self.slice(|this, gil, slice| {
+                this.walk.begin(gil, reader);
+                paths.begin();
+                while next < findings.len() && !slice.is_over() {
+                    let block = next as u32;
+                    match findings[next] {
+                        Some(Finding::At { kind, node, saved }) => {
+                            let size = this.request.sizes.get(next).copied();
+                            match paths.of(gil, &mut this.walk, node) {
+                                Some(path) => groups.add(
+                                    gil,
+                                    &mut this.walk,
+                                    &path,
+                                    kind,
+                                    node,
+                                    saved,
+                                    block,
+                                    size,
+                                ),
+                                // It was let go while we searched.
+                                None => groups.add_words(
+                                    Kind::Unknown,
+                                    "held when the search began, let go since",
+                                    block,
+                                ),
+                            }
+                        }
+                        Some(Finding::Told) => {}
+                        None if partial.is_some() => groups.add_words(Kind::Unknown, "", block),
+                        None => groups.add_words(Kind::Native, "", block),
+                    }
+                    next += 1;
+                }
+            })?;
+            if self.pace.is_used_up() && next < findings.len() {
+                for block in next..findings.len() {
+                    groups.add_words(Kind::Unknown, "", block as u32);
+                }
+                partial = Some(format!(
+                    "the holders of {next} of {} blocks were named, then the time was used up; \
+                     allow more with --budget",
+                    findings.len()
+                ));
+                break;
+            }
+            if next < findings.len() {
+                sleep(self.pace.rest());
+            }
+        }
+        self.answer.holders = groups.finish(graphs, reader);
+        self.answer.partial = partial;
+        self.answer.cost = crate::report::Cost {
+            objects: self.walk.objects,
+            tensors: self.walk.tensors,
+            graph_nodes: graphs.nodes(),
+            memory: self.walk.memory() + graphs.memory(),
+            ..self.pace.cost()
+        };
+        Ok(self.answer)
+    }
+}
+
+/// The nearest way to each block: a tensor's own before its gradient, both before a graph.
+fn findings(walk: &Walk, graphs: &Graphs, blocks: usize) -> Vec<Option<Finding>> {
+    let mut findings = vec![None; blocks];
+    for is_gradient in [false, true] {
+        for hit in walk
+            .hits
+            .iter()
+            .filter(|hit| hit.is_gradient == is_gradient)
+        {
+            let place = &mut findings[hit.block as usize];
+            if place.is_none() {
+                *place = Some(Finding::At {
+                    kind: if is_gradient {
+                        Kind::Gradient
+                    } else {
+                        Kind::Tensor
+                    },
+                    node: hit.node,
+                    saved: None,
+                });
+            }
+        }
+    }
+    for saved in &graphs.saved {
+        let place = &mut findings[saved.block as usize];
+        if place.is_none() {
+            *place = Some(Finding::At {
+                kind: Kind::Graph,
+                node: graphs.source(saved.node).0,
+                saved: Some(saved.node),
+            });
+        }
+    }
+    findings
+}
