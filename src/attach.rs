@@ -84,7 +84,7 @@ pub fn flamegraph(options: &FlamegraphArgs) -> anyhow::Result<ExitCode> {
 
 /// What is on the screen meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Show {
+pub enum Show {
     /// The live view.
     Live,
     /// Nothing.
@@ -93,6 +93,31 @@ enum Show {
 
 /// Watches until the time is over, the process ends or the user has enough.
 fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow::Result<Finished> {
+    let (session, ()) = session(target, duration, show, |_| ())?;
+    Ok(session)
+}
+
+/// Watches likewise, does something before the session ends, and takes the probes off.
+///
+/// # Errors
+/// The process cannot be traced.
+pub fn watch_then<T>(
+    target: &TargetArgs,
+    duration: Option<Duration>,
+    show: Show,
+    then: impl FnOnce(&Engine) -> T,
+) -> anyhow::Result<T> {
+    let (finished, done) = session(target, duration, show, then)?;
+    leave(finished);
+    Ok(done)
+}
+
+fn session<T>(
+    target: &TargetArgs,
+    duration: Option<Duration>,
+    show: Show,
+    then: impl FnOnce(&Engine) -> T,
+) -> anyhow::Result<(Finished, T)> {
     let stop = signals::stop_flag().context("signals could not be taken over")?;
     let started = Instant::now();
     let (session, collector) = target::attach(target, &stop)?;
@@ -116,11 +141,12 @@ fn watch(target: &TargetArgs, duration: Option<Duration>, show: Show) -> anyhow:
         Show::Live => live(&engine, &stop, until, target.pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
+    let done = then(&engine);
     let finished = engine.finish()?;
     if finished.end == End::Exited {
         eprintln!("process {} ended; this is its last state", target.pid);
     }
-    Ok(finished)
+    Ok((finished, done))
 }
 
 /// What the live view is fed with: the engine's newest view.

@@ -21,7 +21,9 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     eprintln!("vramscope: {error:#}");
-    if error.downcast_ref::<AttachError>().is_some() {
+    let cannot = error.downcast_ref::<AttachError>().is_some()
+        || error.downcast_ref::<vramscope_holders::Error>().is_some();
+    if cannot {
         ExitCode::from(CANNOT_ATTACH)
     } else {
         ExitCode::FAILURE

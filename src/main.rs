@@ -8,6 +8,7 @@ mod doctor;
 mod engine;
 mod exit;
 mod generate;
+mod holders;
 mod output;
 mod signals;
 mod target;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Attach(options) => attach::attach(&options),
         Command::Report(options) => attach::report(&options),
         Command::Flamegraph(options) => attach::flamegraph(&options),
+        Command::Holders(options) => holders::holders(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

@@ -225,6 +225,16 @@ impl Python {
         })
     }
 
+    /// Where the interpreter's own frame keeps the names of the body of a class or of an `exec`
+    /// (`f_locals`): 3.11 to 3.13. Older ones show it to the collector.
+    pub(crate) fn frame_names_at(&self) -> Option<u64> {
+        match self.version {
+            (3, 11) => Some(24),
+            (3, 12 | 13) => Some(40),
+            _ => None,
+        }
+    }
+
     /// Whether the interpreter can still be entered.
     pub(crate) fn is_running(&self) -> bool {
         // SAFETY: both may be called at any time, without the GIL.

@@ -59,6 +59,7 @@ fn each_local(gil: &Gil<'_>, thread: i64, frame: Object<'_>, depth: usize, see: 
     if frame.kind() != gil.python().types.frame || depth > DEEPEST {
         return;
     }
+    namespaces(gil, frame, see);
     if gil.python().version < (3, 11) {
         // The collector sees what it holds.
         see(gil, frame, &|| Root {
@@ -84,6 +85,42 @@ fn each_local(gil: &Gil<'_>, thread: i64, frame: Object<'_>, depth: usize, see: 
     gil.attribute(frame, c"f_back", |back| {
         each_local(gil, thread, back, depth + 1, see);
     });
+}
+
+/// A frame's global names, which are a module's or those that `exec` was given, and the names of the
+/// body of a class.
+fn namespaces(gil: &Gil<'_>, frame: Object<'_>, see: &mut See<'_>) {
+    let named = |dict: Object<'_>| {
+        let mut name = None;
+        gil.entries(dict, &mut |key, value| {
+            if gil.text(key).as_deref() == Some("__name__") {
+                name = gil.text(value);
+            }
+            name.is_none()
+        });
+        name
+    };
+    let mut globals = 0;
+    gil.attribute(frame, c"f_globals", |dict| {
+        globals = dict.address();
+        see(gil, dict, &|| Root {
+            name: named(dict)
+                .unwrap_or_else(|| format!("global names of {}", describe(gil, frame))),
+            is_namespace: true,
+        });
+    });
+    let Some(at) = gil.python().frame_names_at() else {
+        return;
+    };
+    let names = gil.frame_slots(frame, FRAME_OF_OBJECT, at, 1);
+    if let Some(names) = names.into_iter().flatten().next()
+        && names.address() != globals
+    {
+        see(gil, names, &|| Root {
+            name: format!("local names of {}", describe(gil, frame)),
+            is_namespace: true,
+        });
+    }
 }
 
 /// The values of a running frame's variables, 3.11 to 3.13.

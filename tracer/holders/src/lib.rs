@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod ffi;
+pub mod words;
 
 use std::{
     fs, io,
