@@ -119,17 +119,8 @@ impl Graphs {
             }
         }
         let mut pointers = words.get(1..).unwrap_or_default().to_vec();
-        for triple in words.windows(3) {
-            // A vector: its beginning, its end, the end of what it may grow to.
-            let [begin, end, room] = [triple[0], triple[1], triple[2]];
-            if plausible(begin)
-                && plausible(end)
-                && begin < end
-                && end <= room
-                && room - begin <= LONGEST_ARRAY
-            {
-                pointers.extend(reader.peek.words(begin, ((end - begin) / 8) as usize));
-            }
+        for (begin, end) in arrays(&words, reader) {
+            pointers.extend(reader.peek.words(begin, ((end - begin) / 8) as usize));
         }
         pointers.retain(|word| plausible(*word) && *word != node);
         pointers.sort_unstable();
@@ -201,6 +192,33 @@ impl Graphs {
         }
         (0, length)
     }
+}
+
+/// The arrays that an object has: three words in a row that are a vector's beginning, its end and
+/// the end of what it may grow to, where that is just what the allocator has given.
+fn arrays(words: &[u64], reader: &Reader<'_>) -> Vec<(u64, u64)> {
+    let triples: Vec<[u64; 3]> = words
+        .windows(3)
+        .map(|words| [words[0], words[1], words[2]])
+        .filter(|[begin, end, room]| {
+            plausible(*begin)
+                && plausible(*end)
+                && begin < end
+                && end <= room
+                && room - begin <= LONGEST_ARRAY
+        })
+        .collect();
+    let sizes: Vec<u64> = triples.iter().map(|[begin, ..]| begin - 8).collect();
+    let sizes = reader.peek.scattered(&sizes);
+    triples
+        .into_iter()
+        .zip(sizes)
+        .filter(|([begin, _, room], size)| {
+            let usable = (size & SIZE_MASK).saturating_sub(8);
+            (room - begin..=room - begin + 24).contains(&usable)
+        })
+        .map(|([begin, end, _], _)| (begin, end))
+        .collect()
 }
 
 /// The memory of an object of a class derived from `torch.autograd.Function`'s context.

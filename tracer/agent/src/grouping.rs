@@ -93,9 +93,14 @@ impl Groups {
             let holder = &mut group.holder;
             holder.container_length = Some(length);
             holder.container_bound = bound;
+            let article = if what.starts_with(['O', 'A', 'E', 'I']) {
+                "an"
+            } else {
+                "a"
+            };
             holder.notes.push(match bound {
-                Some(bound) => format!("a {what} of {length}, at most {bound}"),
-                None => format!("a {what} of {length}"),
+                Some(bound) => format!("{article} {what} of {length}, at most {bound}"),
+                None => format!("{article} {what} of {length}"),
             });
         }
         if kind == Kind::Tensor

@@ -25,6 +25,8 @@ pub(crate) enum Label {
         what: &'static str,
         names: Vec<String>,
     },
+    /// What a `functools.lru_cache` keeps; the key says nothing to a person.
+    Cached,
     /// Anything else.
     Words(String),
 }
@@ -225,9 +227,7 @@ fn rest(gil: &Gil<'_>, parent: Object<'_>, put: Put<'_, '_>) {
                 return Label::Index(position);
             }
             match name.as_str() {
-                "functools._lru_cache_wrapper" => {
-                    Label::Words("kept by functools.lru_cache".into())
-                }
+                "functools._lru_cache_wrapper" => Label::Cached,
                 "_thread._local" => Label::Silent,
                 "set" | "frozenset" => Label::Words("an element".into()),
                 "frame" => Label::Words(roots::describe(gil, parent)),

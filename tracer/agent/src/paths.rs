@@ -30,6 +30,7 @@ enum After {
     Namespace,
     /// A dictionary in which `torch.nn.Module` keeps attributes: `_modules`, `_parameters`.
     Members,
+    Cache,
     Named(&'static str, Vec<String>),
 }
 
@@ -56,6 +57,7 @@ impl Path {
         path.after = After::Object;
         path.above.clone_from(&self.pattern);
         match (label, &self.after) {
+            (Label::Key(_) | Label::Index(_), After::Cache) => {}
             (Label::Key(name), After::Namespace) | (Label::Attribute(name), _)
                 if MEMBERS.contains(&name.as_str()) =>
             {
@@ -78,6 +80,11 @@ impl Path {
                 path.exact.push_str(&format!("[{at}]"));
                 path.pattern.push_str("[*]");
             }
+            (Label::Cached, _) => {
+                path.say(", kept by functools.lru_cache");
+                path.after = After::Cache;
+            }
+            (Label::Words(_), After::Cache) => {}
             (Label::Namespace, _) => path.after = After::Namespace,
             (Label::Silent, _) => path.after = self.after.clone(),
             (Label::Named { what, names }, _) => path.after = After::Named(what, names.clone()),

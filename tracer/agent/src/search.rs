@@ -9,7 +9,7 @@ use crate::{
     garbage,
     graph::Graphs,
     grouping::{Finding, Groups},
-    pace::Pace,
+    pace::{Pace, Slice},
     paths::Paths,
     peek::Peek,
     python::{Gil, Python},
@@ -21,6 +21,8 @@ use crate::{
 
 /// Of the budget, what the walk may use; the rest is for names.
 const FOR_THE_WALK: u64 = 75;
+/// Ways that are written down in the slice that found their ends.
+const MOST_NAMED_AT_ONCE: usize = 200;
 /// Nodes of graphs between two looks at the time and at whoever asked.
 const NODES_AT_ONCE: usize = 512;
 
@@ -53,6 +55,8 @@ pub(crate) fn search(
         is_wanted,
         pace: Pace::new(request.slice_ms, request.budget_ms),
         walk: Walk::default(),
+        paths: Paths::default(),
+        named: (0, 0),
         answer: Answer::default(),
     };
     let partial = search.walk(&mut reader)?;
@@ -66,14 +70,30 @@ struct Search<'a> {
     is_wanted: &'a dyn Fn() -> bool,
     pace: Pace,
     walk: Walk,
+    paths: Paths,
+    /// How many of the walk's hits and graphs have their ways written down.
+    named: (usize, usize),
     answer: Answer,
 }
 
 impl Search<'_> {
     /// Takes the GIL for one slice. A mistake of ours must not end the program.
-    fn slice<T>(
+    fn slice<T>(&mut self, work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T) -> Result<T, Stop> {
+        self.any_slice(Pace::begin, work)
+    }
+
+    /// The same for what cannot be done in parts: up to the longest slice there may be.
+    fn long_slice<T>(
         &mut self,
-        work: impl FnOnce(&mut Self, &Gil<'_>, &crate::pace::Slice) -> T,
+        work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T,
+    ) -> Result<T, Stop> {
+        self.any_slice(Pace::begin_long, work)
+    }
+
+    fn any_slice<T>(
+        &mut self,
+        begin: impl FnOnce(&mut Pace) -> Slice,
+        work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T,
     ) -> Result<T, Stop> {
         if !(self.is_wanted)() {
             return Err(Stop::Alone);
@@ -83,7 +103,7 @@ impl Search<'_> {
         if !(self.is_wanted)() {
             return Err(Stop::Alone);
         }
-        let slice = self.pace.begin();
+        let slice = begin(&mut self.pace);
         let done = catch_unwind(AssertUnwindSafe(|| work(self, &gil, &slice)));
         drop(gil);
         self.pace.end(slice);
@@ -102,7 +122,9 @@ impl Search<'_> {
                     this.note_the_interpreter(gil);
                 }
                 this.walk.begin(gil, reader);
-                this.walk.step(gil, reader, slice, memory * 3 / 4)
+                let progress = this.walk.step(gil, reader, slice, memory * 3 / 4);
+                this.name_the_new(gil);
+                progress
             })?;
             stalled = if self.walk.objects == before {
                 stalled + 1
@@ -130,6 +152,21 @@ impl Search<'_> {
                 }
             });
         }
+    }
+
+    /// Writes down the ways to what was found in this slice: a variable that is bound anew at every
+    /// step leads to another tensor by the next.
+    fn name_the_new(&mut self, gil: &Gil<'_>) {
+        self.paths.begin();
+        let new_hits = self.walk.hits.iter().skip(self.named.0);
+        let new_graphs = self.walk.graphs.iter().skip(self.named.1);
+        let nodes: Vec<u32> = (new_graphs.map(|(node, _)| *node).take(MOST_NAMED_AT_ONCE))
+            .chain(new_hits.map(|hit| hit.node).take(MOST_NAMED_AT_ONCE))
+            .collect();
+        for node in nodes {
+            self.paths.of(gil, &mut self.walk, node);
+        }
+        self.named = (self.walk.hits.len(), self.walk.graphs.len());
     }
 
     fn note_the_interpreter(&mut self, gil: &Gil<'_>) {
@@ -185,14 +222,16 @@ impl Search<'_> {
             .map(|(block, _)| block as u32)
             .collect();
         let mut groups = Groups::default();
+        let mut unsettled = "";
         if partial.is_none() && !missing.is_empty() {
             let found =
-                self.slice(|this, gil, slice| garbage::find(gil, &this.walk, reader, slice))?;
+                self.long_slice(|this, gil, slice| garbage::find(gil, &this.walk, reader, slice))?;
             if found.is_none() {
-                // Then nothing can be said of what no root leads to.
-                partial = Some(
-                    "the objects that no variable leads to were not searched: too many of them for \
-                     one slice, or a Python before 3.12"
+                unsettled = "no variable of Python leads to it; whether it is garbage or held \
+                             natively is not known";
+                self.answer.notes.push(
+                    "the objects that no variable leads to were not searched: too many for one \
+                     slice, or a Python before 3.12"
                         .into(),
                 );
             }
@@ -203,18 +242,17 @@ impl Search<'_> {
                 }
             }
         }
-        let mut paths = Paths::default();
         let mut next = 0;
         while next < findings.len() {
             self.slice(|this, gil, slice| {
                 this.walk.begin(gil, reader);
-                paths.begin();
+                this.paths.begin();
                 while next < findings.len() && !slice.is_over() {
                     let block = next as u32;
                     match findings[next] {
                         Some(Finding::At { kind, node, saved }) => {
                             let size = this.request.sizes.get(next).copied();
-                            match paths.of(gil, &mut this.walk, node) {
+                            match this.paths.of(gil, &mut this.walk, node) {
                                 Some(path) => groups.add(
                                     gil,
                                     &mut this.walk,
@@ -234,6 +272,9 @@ impl Search<'_> {
                             }
                         }
                         Some(Finding::Told) => {}
+                        None if !unsettled.is_empty() => {
+                            groups.add_words(Kind::Unknown, unsettled, block);
+                        }
                         None if partial.is_some() => groups.add_words(Kind::Unknown, "", block),
                         None => groups.add_words(Kind::Native, "", block),
                     }
