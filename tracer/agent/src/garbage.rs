@@ -9,7 +9,7 @@ use crate::{
     report::Kind,
     rtti::Class,
     tensors::Reader,
-    walk::{self, Walk},
+    walk::Walk,
 };
 
 /// The most objects without a root that are looked into.
@@ -31,16 +31,17 @@ pub(crate) struct Loose {
 /// are too many.
 pub(crate) fn find(
     gil: &Gil<'_>,
-    walk: &Walk,
+    walk: &mut Walk,
     reader: &mut Reader<'_>,
     slice: &Slice,
 ) -> Option<Vec<Loose>> {
+    let known = &*walk;
     let mut objects: Vec<u64> = Vec::new();
     let mut seen = 0_usize;
     let mut whole = true;
     let listed = gil.all(&mut |object| {
         seen += 1;
-        if !walk.knows(object) {
+        if !known.knows(object) {
             objects.push(object.address());
         }
         whole = objects.len() < MOST_LOOSE && (seen % CLOCK_EVERY != 0 || !slice.is_over());
@@ -49,25 +50,29 @@ pub(crate) fn find(
     if !listed || !whole {
         return None;
     }
+    let mut blocks: Vec<(u64, u32)> = Vec::new();
+    for address in &objects {
+        if walk.is_wrapper(gil, gil.listed(*address))
+            && let Some(block) = block_of(reader, *address)
+        {
+            blocks.push((*address, block));
+        }
+    }
+    if blocks.is_empty() {
+        return Some(Vec::new());
+    }
     let loose: FxHashSet<u64> = objects.iter().copied().collect();
     let mut parents: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
-    let mut blocks: Vec<(u64, u32)> = Vec::new();
     for (at, address) in objects.iter().enumerate() {
         if at % CLOCK_EVERY == 0 && slice.is_over() {
             return None;
         }
-        let object = gil.listed(*address);
-        gil.children(object, &mut |child| {
+        gil.children(gil.listed(*address), &mut |child| {
             if loose.contains(&child.address()) {
                 parents.entry(child.address()).or_default().push(*address);
             }
             true
         });
-        if walk::is_wrapper(gil, object)
-            && let Some(block) = block_of(reader, *address)
-        {
-            blocks.push((*address, block));
-        }
     }
     Some(
         blocks

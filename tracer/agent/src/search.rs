@@ -224,8 +224,8 @@ impl Search<'_> {
         let mut groups = Groups::default();
         let mut unsettled = "";
         if partial.is_none() && !missing.is_empty() {
-            let found =
-                self.long_slice(|this, gil, slice| garbage::find(gil, &this.walk, reader, slice))?;
+            let found = self
+                .long_slice(|this, gil, slice| garbage::find(gil, &mut this.walk, reader, slice))?;
             if found.is_none() {
                 unsettled = "no variable of Python leads to it; whether it is garbage or held \
                              natively is not known";

@@ -191,6 +191,12 @@ impl Walk {
         role
     }
 
+    /// Whether objects of this one's type wrap C++ objects of PyTorch's: its own types and whatever
+    /// is derived from them.
+    pub(crate) fn is_wrapper(&mut self, gil: &Gil<'_>, object: Object<'_>) -> bool {
+        self.role(gil, object) == Role::Wrapper
+    }
+
     fn wrapper(&mut self, object: u64, at: u32, reader: &mut Reader<'_>) {
         let mut hit = |block: Option<u32>, is_gradient| {
             if let Some(block) = block {
@@ -300,12 +306,6 @@ impl Walk {
         let parent = self.nodes[at as usize].parent;
         (parent & IS_ROOT == 0).then_some(parent)
     }
-}
-
-/// Whether objects of this one's type wrap C++ objects of PyTorch's: its own types and whatever is
-/// derived from them.
-pub(crate) fn is_wrapper(gil: &Gil<'_>, object: Object<'_>) -> bool {
-    role(gil, object) == Role::Wrapper
 }
 
 fn role(gil: &Gil<'_>, object: Object<'_>) -> Role {
