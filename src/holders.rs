@@ -28,6 +28,8 @@ use crate::{
 const MOST_BLOCKS: usize = 100_000;
 /// Memory that the search may take in the process.
 const MEMORY: u64 = 160 << 20;
+/// Addresses of a holder's blocks that the JSON lists.
+const MOST_ADDRESSES: usize = 100;
 /// Columns of a name in the text.
 const COLUMNS: usize = 300;
 
@@ -351,6 +353,8 @@ struct HolderOut<'a> {
     container_bound: Option<u64>,
     notes: &'a [String],
     blocks: usize,
+    /// Of the first blocks.
+    addresses: Vec<String>,
     bytes: u64,
     births: HashMap<&'static str, u64>,
 }
@@ -388,6 +392,10 @@ fn json(asked: &Asked) -> anyhow::Result<String> {
                 container_bound: holder.container_bound,
                 notes: &holder.notes,
                 blocks: holder.members.len(),
+                addresses: (holder.members.iter().take(MOST_ADDRESSES))
+                    .filter_map(|member| asked.blocks.get(*member as usize))
+                    .map(|block| format!("{:#x}", block.address))
+                    .collect(),
                 bytes: bytes_of(holder, &asked.blocks),
                 births: births(holder),
             })

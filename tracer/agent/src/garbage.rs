@@ -25,6 +25,8 @@ pub(crate) struct Loose {
     pub block: u32,
     pub kind: Kind,
     pub words: String,
+    /// Its `TensorImpl`, or that of the tensor whose gradient it is; 0 for a storage.
+    pub tensor: u64,
 }
 
 /// All of them; None where the version cannot list its objects without making a list, or where there
@@ -50,12 +52,16 @@ pub(crate) fn find(
     if !listed || !whole {
         return None;
     }
-    let mut blocks: Vec<(u64, u32)> = Vec::new();
+    let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
     for address in &objects {
-        if walk.is_wrapper(gil, gil.listed(*address))
-            && let Some(block) = block_of(reader, *address)
-        {
-            blocks.push((*address, block));
+        if walk.is_wrapper(gil, gil.listed(*address)) {
+            let (tensor, found) = blocks_of(reader, *address);
+            blocks.extend(
+                found
+                    .into_iter()
+                    .flatten()
+                    .map(|block| (*address, tensor, block)),
+            );
         }
     }
     if blocks.is_empty() {
@@ -77,26 +83,41 @@ pub(crate) fn find(
     Some(
         blocks
             .into_iter()
-            .map(|(tensor, block)| describe(gil, tensor, block, &parents))
+            .map(|(object, tensor, block)| describe(gil, object, tensor, block, &parents))
             .collect(),
     )
 }
 
-fn block_of(reader: &mut Reader<'_>, object: u64) -> Option<u32> {
-    match reader.wrapped(object)? {
-        (tensor, Class::Tensor) => reader.tensor(tensor).block,
-        (storage, Class::Storage) => reader.storage(storage),
-        _ => None,
+/// The `TensorImpl` that an object wraps, its block and its gradient's.
+fn blocks_of(reader: &mut Reader<'_>, object: u64) -> (u64, [Option<u32>; 2]) {
+    match reader.wrapped(object) {
+        Some((tensor, Class::Tensor)) => {
+            let found = reader.tensor(tensor);
+            let gradient = match found.gradient {
+                0 => None,
+                gradient => reader.tensor(gradient).block,
+            };
+            (tensor, [found.block, gradient])
+        }
+        Some((storage, Class::Storage)) => (0, [reader.storage(storage), None]),
+        _ => (0, [None, None]),
     }
 }
 
 /// Goes up from a tensor until an object comes again.
-fn describe(gil: &Gil<'_>, tensor: u64, block: u32, parents: &FxHashMap<u64, Vec<u64>>) -> Loose {
-    let Some(way) = way_into_a_cycle(tensor, parents) else {
+fn describe(
+    gil: &Gil<'_>,
+    object: u64,
+    tensor: u64,
+    block: u32,
+    parents: &FxHashMap<u64, Vec<u64>>,
+) -> Loose {
+    let Some(way) = way_into_a_cycle(object, parents) else {
         return Loose {
             block,
             kind: Kind::Extension,
             words: "no variable of Python leads to the tensor: C or C++ code holds it".into(),
+            tensor,
         };
     };
     // From the object that comes twice down to the tensor.
@@ -115,6 +136,7 @@ fn describe(gil: &Gil<'_>, tensor: u64, block: u32, parents: &FxHashMap<u64, Vec
         block,
         kind: Kind::Garbage,
         words: format!("cycle through {words}"),
+        tensor,
     }
 }
 

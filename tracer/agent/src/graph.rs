@@ -57,6 +57,38 @@ pub(crate) struct Graphs {
     seen: FxHashMap<u64, u32>,
     next: usize,
     pub saved: Vec<Saved>,
+    /// A tensor that is looked for, and the first node that has it.
+    looked_for: u64,
+    found_at: Option<u32>,
+}
+
+/// How far a cycle is followed.
+const LONGEST_CYCLE: usize = 2_000;
+
+/// The nodes on the way from a tensor, over its gradient or what computed it, back to itself: a cycle
+/// that only C++ knows of.
+pub(crate) fn cycle(tensor: u64, reader: &mut Reader<'_>) -> Option<Vec<String>> {
+    let found = reader.tensor(tensor);
+    let mut graphs = Graphs {
+        looked_for: tensor,
+        ..Graphs::default()
+    };
+    let mut first = Vec::new();
+    if found.gradient != 0 {
+        let behind = reader.tensor(found.gradient).graph;
+        graphs.reach(behind, From::Source(0), reader);
+        first.push(".grad".to_owned());
+    }
+    graphs.reach(found.graph, From::Source(1), reader);
+    while graphs.found_at.is_none() && graphs.nodes.len() < LONGEST_CYCLE && graphs.step(16, reader)
+    {
+    }
+    let (source, way) = graphs.way(graphs.found_at?, reader);
+    if source != 0 {
+        first.clear();
+    }
+    first.extend(way);
+    Some(first)
 }
 
 impl Graphs {
@@ -137,6 +169,9 @@ impl Graphs {
 
     /// A tensor that a node has: its block, its gradient's, and the graphs behind both.
     fn tensor(&mut self, tensor: u64, at: u32, reader: &mut Reader<'_>) {
+        if tensor == self.looked_for {
+            self.found_at.get_or_insert(at);
+        }
         let found = reader.tensor(tensor);
         let mut save = |block: Option<u32>, is_gradient| {
             if let Some(block) = block {

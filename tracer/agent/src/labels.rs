@@ -110,7 +110,8 @@ fn key_label(gil: &Gil<'_>, key: Object<'_>) -> Label {
     if let Some(number) = gil.number(key) {
         return Label::Index(number);
     }
-    if key.kind_name().contains("weakref") {
+    let kind = key.kind_name();
+    if kind.contains("weakref") || kind.contains("_localdummy") {
         // Of a `threading.local`: one namespace for each thread.
         return Label::Namespace;
     }
