@@ -68,24 +68,47 @@ pub(crate) fn find(
         return Some(Vec::new());
     }
     let loose: FxHashSet<u64> = objects.iter().copied().collect();
-    let mut parents: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
-    for (at, address) in objects.iter().enumerate() {
-        if at % CLOCK_EVERY == 0 && slice.is_over() {
-            return None;
-        }
-        gil.children(gil.listed(*address), &mut |child| {
-            if loose.contains(&child.address()) {
-                parents.entry(child.address()).or_default().push(*address);
-            }
-            true
-        });
-    }
+    let targets = blocks.iter().map(|(object, ..)| *object).collect();
+    let parents = parents(gil, &objects, &loose, targets, slice)?;
     Some(
         blocks
             .into_iter()
             .map(|(object, tensor, block)| describe(gil, object, tensor, block, &parents))
             .collect(),
     )
+}
+
+/// Who among the loose refers to the targets, who to those, and so on; None when time is up.
+fn parents(
+    gil: &Gil<'_>,
+    objects: &[u64],
+    loose: &FxHashSet<u64>,
+    targets: FxHashSet<u64>,
+    slice: &Slice,
+) -> Option<FxHashMap<u64, Vec<u64>>> {
+    let mut parents: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
+    let mut looked_for = targets;
+    for _ in 0..LONGEST_WAY {
+        let mut above = FxHashSet::default();
+        for (at, address) in objects.iter().enumerate() {
+            if at % CLOCK_EVERY == 0 && slice.is_over() {
+                return None;
+            }
+            gil.children(gil.listed(*address), &mut |child| {
+                if looked_for.contains(&child.address()) && loose.contains(&child.address()) {
+                    parents.entry(child.address()).or_default().push(*address);
+                    above.insert(*address);
+                }
+                true
+            });
+        }
+        above.retain(|object| !parents.contains_key(object));
+        if above.is_empty() {
+            break;
+        }
+        looked_for = above;
+    }
+    Some(parents)
 }
 
 /// The `TensorImpl` that an object wraps, its block and its gradient's.

@@ -181,7 +181,8 @@ impl Groups {
     }
 }
 
-fn cut(mut way: Vec<String>) -> Vec<String> {
+/// Long ways without their middle.
+pub(crate) fn cut(mut way: Vec<String>) -> Vec<String> {
     if way.len() > 2 * NAMED_NODES {
         let last = way.split_off(way.len() - NAMED_NODES);
         way.truncate(NAMED_NODES);

@@ -774,7 +774,7 @@ impl<'a> Gil<'a> {
                 let code_at = if minor == 11 { 32 } else { 0 };
                 begin.and_then(|begin| {
                     let words = peek.words(begin, 32);
-                    let at = words.iter().position(|word| *word == code.address())? as u64;
+                    let at = words.iter().rposition(|word| *word == code.address())? as u64;
                     Some(begin + 8 * at - code_at + 72)
                 })
             }

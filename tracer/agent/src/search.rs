@@ -6,9 +6,9 @@ use std::{
 };
 
 use crate::{
-    garbage,
-    graph::Graphs,
-    grouping::{Finding, Groups},
+    garbage::{self, Loose},
+    graph::{self, Graphs},
+    grouping::{self, Finding, Groups},
     pace::{Pace, Slice},
     paths::Paths,
     peek::Peek,
@@ -23,6 +23,8 @@ use crate::{
 const FOR_THE_WALK: u64 = 75;
 /// Ways that are written down in the slice that found their ends.
 const MOST_NAMED_AT_ONCE: usize = 200;
+/// How often a long slice is tried again that was interrupted.
+const LONG_TRIES: u32 = 3;
 /// Nodes of graphs between two looks at the time and at whoever asked.
 const NODES_AT_ONCE: usize = 512;
 
@@ -224,8 +226,16 @@ impl Search<'_> {
         let mut groups = Groups::default();
         let mut unsettled = "";
         if partial.is_none() && !missing.is_empty() {
-            let found = self
-                .long_slice(|this, gil, slice| garbage::find(gil, &mut this.walk, reader, slice))?;
+            let mut found = None;
+            for _ in 0..LONG_TRIES {
+                found = self.long_slice(|this, gil, slice| {
+                    garbage::find(gil, &mut this.walk, reader, slice)
+                })?;
+                if found.is_some() || self.pace.is_used_up() {
+                    break;
+                }
+                sleep(self.pace.rest());
+            }
             if found.is_none() {
                 unsettled = "no variable of Python leads to it; whether it is garbage or held \
                              natively is not known";
@@ -237,7 +247,14 @@ impl Search<'_> {
             }
             for loose in found.unwrap_or_default() {
                 if findings[loose.block as usize].is_none() {
-                    groups.add_words(loose.kind, &loose.words, loose.block);
+                    let cycle = match loose.kind {
+                        Kind::Extension => cycle(&loose, reader)?,
+                        _ => None,
+                    };
+                    match cycle {
+                        Some(words) => groups.add_words(Kind::Native, &words, loose.block),
+                        None => groups.add_words(loose.kind, &loose.words, loose.block),
+                    }
                     findings[loose.block as usize] = Some(Finding::Told);
                 }
             }
@@ -307,6 +324,18 @@ impl Search<'_> {
         };
         Ok(self.answer)
     }
+}
+
+/// What proves that a tensor keeps itself alive in C++.
+fn cycle(loose: &Loose, reader: &mut Reader<'_>) -> Result<Option<String>, Stop> {
+    let way = catch_unwind(AssertUnwindSafe(|| graph::cycle(loose.tensor, reader)))
+        .map_err(|_| Stop::Broken)?;
+    Ok(way.map(|way| {
+        format!(
+            "a cycle in C++, tensor -> {} -> the same tensor, as backward(create_graph=True) makes",
+            grouping::cut(way).join(" -> ")
+        )
+    }))
 }
 
 /// The nearest way to each block: a tensor's own before its gradient, both before a graph.

@@ -44,7 +44,8 @@ pub fn holder(holder: &Holder) -> String {
             holder.path
         ),
         Kind::Extension => format!("{}{notes}", holder.path),
-        Kind::Native => format!("no Python object: native{notes}"),
+        Kind::Native if holder.path.is_empty() => format!("no Python object: native{notes}"),
+        Kind::Native => format!("native: {}{notes}", holder.path),
         Kind::Unknown if holder.path.is_empty() => "not found before the search ended".into(),
         Kind::Unknown => holder.path.clone(),
     }
