@@ -20,60 +20,76 @@ const LONGEST_WAY: usize = 12;
 const CLOCK_EVERY: usize = 256;
 
 /// A block whose tensor no root leads to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loose {
     pub block: u32,
-    pub kind: Kind,
-    pub words: String,
+    /// The Python object, for the slice in which it was found.
+    object: u64,
     /// Its `TensorImpl`, or that of the tensor whose gradient it is; 0 for a storage.
     pub tensor: u64,
 }
 
-/// All of them; None where the version cannot list its objects without making a list, or where there
-/// are too many.
-pub(crate) fn find(
+/// The tensors that no root leads to and that have wanted blocks; None where the version cannot tell
+/// of its objects without making a list of them, or when time is up.
+pub(crate) fn tensors(
     gil: &Gil<'_>,
     walk: &mut Walk,
     reader: &mut Reader<'_>,
     slice: &Slice,
 ) -> Option<Vec<Loose>> {
-    let known = &*walk;
-    let mut objects: Vec<u64> = Vec::new();
+    let mut found = Vec::new();
     let mut seen = 0_usize;
     let mut whole = true;
     let listed = gil.all(&mut |object| {
         seen += 1;
-        if !known.knows(object) {
+        if walk.is_wrapper(gil, object) && !walk.knows(object) {
+            let (tensor, blocks) = blocks_of(reader, object.address());
+            found.extend(blocks.into_iter().flatten().map(|block| Loose {
+                block,
+                object: object.address(),
+                tensor,
+            }));
+        }
+        whole = seen % CLOCK_EVERY != 0 || !slice.is_over();
+        whole
+    });
+    (listed && whole).then_some(found)
+}
+
+/// What holds those of them that are not settled yet: garbage or somebody outside of Python.
+pub(crate) fn holders(
+    gil: &Gil<'_>,
+    walk: &mut Walk,
+    reader: &mut Reader<'_>,
+    slice: &Slice,
+    is_settled: &dyn Fn(u32) -> bool,
+) -> Option<Vec<(u32, Kind, String)>> {
+    let mut blocks = tensors(gil, walk, reader, slice)?;
+    blocks.retain(|loose| !is_settled(loose.block));
+    let mut objects: Vec<u64> = Vec::new();
+    let mut seen = 0_usize;
+    let mut whole = true;
+    gil.all(&mut |object| {
+        seen += 1;
+        if !walk.knows(object) {
             objects.push(object.address());
         }
         whole = objects.len() < MOST_LOOSE && (seen % CLOCK_EVERY != 0 || !slice.is_over());
         whole
     });
-    if !listed || !whole {
+    if !whole {
         return None;
     }
-    let mut blocks: Vec<(u64, u64, u32)> = Vec::new();
-    for address in &objects {
-        if walk.is_wrapper(gil, gil.listed(*address)) {
-            let (tensor, found) = blocks_of(reader, *address);
-            blocks.extend(
-                found
-                    .into_iter()
-                    .flatten()
-                    .map(|block| (*address, tensor, block)),
-            );
-        }
-    }
-    if blocks.is_empty() {
-        return Some(Vec::new());
-    }
     let loose: FxHashSet<u64> = objects.iter().copied().collect();
-    let targets = blocks.iter().map(|(object, ..)| *object).collect();
+    let targets = blocks.iter().map(|loose| loose.object).collect();
     let parents = parents(gil, &objects, &loose, targets, slice)?;
     Some(
         blocks
             .into_iter()
-            .map(|(object, tensor, block)| describe(gil, object, tensor, block, &parents))
+            .map(|loose| {
+                let (kind, words) = describe(gil, loose.object, &parents);
+                (loose.block, kind, words)
+            })
             .collect(),
     )
 }
@@ -128,20 +144,10 @@ fn blocks_of(reader: &mut Reader<'_>, object: u64) -> (u64, [Option<u32>; 2]) {
 }
 
 /// Goes up from a tensor until an object comes again.
-fn describe(
-    gil: &Gil<'_>,
-    object: u64,
-    tensor: u64,
-    block: u32,
-    parents: &FxHashMap<u64, Vec<u64>>,
-) -> Loose {
+fn describe(gil: &Gil<'_>, object: u64, parents: &FxHashMap<u64, Vec<u64>>) -> (Kind, String) {
     let Some(way) = way_into_a_cycle(object, parents) else {
-        return Loose {
-            block,
-            kind: Kind::Extension,
-            words: "no variable of Python leads to the tensor: C or C++ code holds it".into(),
-            tensor,
-        };
+        let words = "no variable of Python leads to the tensor: C or C++ code holds it";
+        return (Kind::Extension, words.into());
     };
     // From the object that comes twice down to the tensor.
     let mut words = short_kind(gil.listed(way[0]));
@@ -155,12 +161,7 @@ fn describe(
             _ => String::new(),
         });
     }
-    Loose {
-        block,
-        kind: Kind::Garbage,
-        words: format!("cycle through {words}"),
-        tensor,
-    }
+    (Kind::Garbage, format!("cycle through {words}"))
 }
 
 /// The shortest way from an object that (through others) refers to itself down to the tensor.

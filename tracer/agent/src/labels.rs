@@ -232,6 +232,8 @@ fn rest(gil: &Gil<'_>, parent: Object<'_>, put: Put<'_, '_>) {
                 "_thread._local" => Label::Silent,
                 "set" | "frozenset" => Label::Words("an element".into()),
                 "frame" => Label::Words(roots::describe(gil, parent)),
+                // Before 3.11.
+                _ if is_code_runner && child.kind() == types.frame => Label::Silent,
                 "functools.partial" => Label::Words("argument".into()),
                 _ if child.kind() == types.traceback => Label::Attribute("__traceback__".into()),
                 _ if child.kind() == types.dict && parent.is_heap_type() => Label::Namespace,

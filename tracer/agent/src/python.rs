@@ -608,8 +608,8 @@ impl<'a> Gil<'a> {
         }
     }
 
-    /// The first slots of the variables of a frame object, where those lie at `locals` from where
-    /// the word at `frame_at` of the object leads: 3.11 to 3.13. Not for other versions.
+    /// The first slots of the variables of a frame object. From 3.11 on they lie at `locals` from where
+    /// the word at `frame_at` of the object leads; before, at the object's end.
     pub(crate) fn frame_slots<'s>(
         &'s self,
         frame: Object<'s>,
@@ -617,16 +617,21 @@ impl<'a> Gil<'a> {
         locals: u64,
         count: usize,
     ) -> Vec<Option<Object<'s>>> {
-        if frame.kind() != self.python.types.frame || self.python.version < (3, 11) {
+        if frame.kind() != self.python.types.frame {
             return Vec::new();
         }
         // SAFETY: a live frame object leads to the interpreter's frame, which is alive as long as
         // it; that holds `count` slots, each a live object or NULL. In these versions the lowest bit
         // of a slot is never used as a mark.
         unsafe {
-            let slots = (frame.word(frame_at) as *const u8)
-                .add(locals as usize)
-                .cast::<Raw>();
+            let slots = if self.python.version < (3, 11) {
+                let last = frame.basic_size() as usize - 8;
+                frame.raw.cast::<u8>().add(last).cast::<Raw>().cast_const()
+            } else {
+                (frame.word(frame_at) as *const u8)
+                    .add(locals as usize)
+                    .cast::<Raw>()
+            };
             (0..count).map(|at| self.some(*slots.add(at))).collect()
         }
     }

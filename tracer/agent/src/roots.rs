@@ -60,13 +60,7 @@ fn each_local(gil: &Gil<'_>, thread: i64, frame: Object<'_>, depth: usize, see: 
         return;
     }
     namespaces(gil, frame, see);
-    if gil.python().version < (3, 11) {
-        // The collector sees what it holds.
-        see(gil, frame, &|| Root {
-            name: describe(gil, frame),
-            is_namespace: false,
-        });
-    } else {
+    {
         for (slot, value) in locals(gil, frame).into_iter().enumerate() {
             if let Some(value) = value {
                 see(gil, value, &|| Root {
@@ -123,7 +117,7 @@ fn namespaces(gil: &Gil<'_>, frame: Object<'_>, see: &mut See<'_>) {
     }
 }
 
-/// The values of a running frame's variables, 3.11 to 3.13.
+/// The values of a running frame's variables.
 fn locals<'g>(gil: &'g Gil<'_>, frame: Object<'g>) -> Vec<Option<Object<'g>>> {
     let count = gil
         .attribute(frame, c"f_code", |code| variables(gil, code).len())

@@ -24,7 +24,7 @@ const FOR_THE_WALK: u64 = 75;
 /// Ways that are written down in the slice that found their ends.
 const MOST_NAMED_AT_ONCE: usize = 200;
 /// How often a long slice is tried again that was interrupted.
-const LONG_TRIES: u32 = 3;
+const LONG_TRIES: u32 = 4;
 /// Nodes of graphs between two looks at the time and at whoever asked.
 const NODES_AT_ONCE: usize = 512;
 
@@ -210,6 +210,69 @@ impl Search<'_> {
         Ok(graphs)
     }
 
+    /// Looks for what no root leads to; whether something is left of which nothing can be said.
+    fn without_a_root(
+        &mut self,
+        reader: &mut Reader<'_>,
+        findings: &mut [Option<Finding>],
+        groups: &mut Groups,
+    ) -> Result<bool, Stop> {
+        let found = self
+            .long(&mut |this, gil, slice| garbage::tensors(gil, &mut this.walk, reader, slice))?;
+        let mut left = 0;
+        for loose in found.iter().flatten() {
+            let place = &mut findings[loose.block as usize];
+            if place.is_none() {
+                match cycle(loose, reader)? {
+                    Some(words) => {
+                        groups.add_words(Kind::Native, &words, loose.block);
+                        *place = Some(Finding::Told);
+                    }
+                    None => left += 1,
+                }
+            }
+        }
+        let mut told = found.is_some();
+        if left > 0 {
+            let settled = &*findings;
+            let found = self.long(&mut |this, gil, slice| {
+                let is_settled = |block: u32| settled[block as usize].is_some();
+                garbage::holders(gil, &mut this.walk, reader, slice, &is_settled)
+            })?;
+            told = found.is_some();
+            for (block, kind, words) in found.unwrap_or_default() {
+                let place = &mut findings[block as usize];
+                if place.is_none() {
+                    groups.add_words(kind, &words, block);
+                    *place = Some(Finding::Told);
+                }
+            }
+        }
+        if !told {
+            self.answer.notes.push(
+                "the objects that no variable leads to were not searched: too many for one slice, \
+                 or a Python before 3.12"
+                    .into(),
+            );
+        }
+        Ok(!told)
+    }
+
+    /// Tries a long slice some times: the machine may take the processor away in the middle of it.
+    fn long<T>(
+        &mut self,
+        work: &mut dyn FnMut(&mut Self, &Gil<'_>, &Slice) -> Option<T>,
+    ) -> Result<Option<T>, Stop> {
+        for _ in 0..LONG_TRIES {
+            let found = self.long_slice(&mut *work)?;
+            if found.is_some() || self.pace.is_used_up() {
+                return Ok(found);
+            }
+            sleep(self.pace.rest());
+        }
+        Ok(None)
+    }
+
     fn answer(
         mut self,
         reader: &mut Reader<'_>,
@@ -224,40 +287,9 @@ impl Search<'_> {
             .map(|(block, _)| block as u32)
             .collect();
         let mut groups = Groups::default();
-        let mut unsettled = "";
+        let mut unsettled = false;
         if partial.is_none() && !missing.is_empty() {
-            let mut found = None;
-            for _ in 0..LONG_TRIES {
-                found = self.long_slice(|this, gil, slice| {
-                    garbage::find(gil, &mut this.walk, reader, slice)
-                })?;
-                if found.is_some() || self.pace.is_used_up() {
-                    break;
-                }
-                sleep(self.pace.rest());
-            }
-            if found.is_none() {
-                unsettled = "no variable of Python leads to it; whether it is garbage or held \
-                             natively is not known";
-                self.answer.notes.push(
-                    "the objects that no variable leads to were not searched: too many for one \
-                     slice, or a Python before 3.12"
-                        .into(),
-                );
-            }
-            for loose in found.unwrap_or_default() {
-                if findings[loose.block as usize].is_none() {
-                    let cycle = match loose.kind {
-                        Kind::Extension => cycle(&loose, reader)?,
-                        _ => None,
-                    };
-                    match cycle {
-                        Some(words) => groups.add_words(Kind::Native, &words, loose.block),
-                        None => groups.add_words(loose.kind, &loose.words, loose.block),
-                    }
-                    findings[loose.block as usize] = Some(Finding::Told);
-                }
-            }
+            unsettled = self.without_a_root(reader, &mut findings, &mut groups)?;
         }
         let mut next = 0;
         while next < findings.len() {
@@ -289,8 +321,8 @@ impl Search<'_> {
                             }
                         }
                         Some(Finding::Told) => {}
-                        None if !unsettled.is_empty() => {
-                            groups.add_words(Kind::Unknown, unsettled, block);
+                        None if unsettled => {
+                            groups.add_words(Kind::Unknown, UNSETTLED, block);
                         }
                         None if partial.is_some() => groups.add_words(Kind::Unknown, "", block),
                         None => groups.add_words(Kind::Native, "", block),
@@ -325,6 +357,10 @@ impl Search<'_> {
         Ok(self.answer)
     }
 }
+
+/// What is said of blocks that no variable leads to where nothing more could be learned.
+const UNSETTLED: &str = "no variable of Python leads to it; whether it is garbage or held natively \
+                         is not known";
 
 /// What proves that a tensor keeps itself alive in C++.
 fn cycle(loose: &Loose, reader: &mut Reader<'_>) -> Result<Option<String>, Stop> {
