@@ -69,6 +69,9 @@ impl Holders {
                 "1h",
                 "--format",
                 "json",
+                // The machine that tests may be slow.
+                "--budget",
+                "60s",
             ])
             .args(arguments)
             .stdin(Stdio::null())
@@ -243,7 +246,7 @@ fn kinds(setup: &Setup, tells_garbage: bool, qualified: bool) -> Vec<String> {
         .collect();
     assert!(blocks.len() >= KINDS.len());
     let pid = program.pid().to_string();
-    let mut arguments = vec!["holders", &pid, "--format", "json"];
+    let mut arguments = vec!["holders", &pid, "--format", "json", "--budget", "60s"];
     for (_, address) in &blocks {
         arguments.extend(["--address", address]);
     }
@@ -267,10 +270,13 @@ fn kinds(setup: &Setup, tells_garbage: bool, qualified: bool) -> Vec<String> {
                 .any(|one| one.as_str() == Some(address))
         });
         let words = found.map_or("", |holder| holder["words"].as_str().unwrap());
-        let part = if qualified {
-            part
-        } else {
-            part.split(" (kinds.py").next().unwrap()
+        // Older Pythons keep a frame object, which knows its line, and no qualified names.
+        let old = part
+            .replace("of generator ", "of ")
+            .replace("of coroutine ", "of ");
+        let part = match qualified {
+            true => part,
+            false => old.split(" (kinds.py").next().unwrap(),
         };
         let good = found.is_some_and(|holder| holder["kind"] == kind) && words.contains(part);
         if !good {
@@ -318,7 +324,7 @@ fn every_way_of_holding_in_other_pythons() {
             continue;
         }
         let setup = Setup::new("2.8.0").device("--python", python);
-        let wrong = kinds(&setup, python >= "3.12", true);
+        let wrong = kinds(&setup, python == "3.13", python != "3.10");
         assert!(wrong.is_empty(), "Python {python}:\n{}", wrong.join("\n"));
     }
 }
@@ -329,6 +335,13 @@ fn who_cannot_be_asked_is_told_why() {
     let Ok(mut sleeper) = sleeper else {
         return skip("who_cannot_be_asked", "no `sleep`");
     };
+    let maps = format!("/proc/{}/maps", sleeper.id());
+    while !std::fs::read_to_string(&maps)
+        .unwrap()
+        .contains("libc.so.6")
+    {
+        std::thread::yield_now();
+    }
     let pid = sleeper.id().to_string();
     let run = tool().run(&["holders", &pid, "--address", "0x1000"]);
     sleeper.kill().unwrap();

@@ -3,19 +3,21 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
-    labels::{self, short_kind},
+    labels::{self, Label, short_kind},
     pace::Slice,
-    python::Gil,
+    python::{Gil, Object},
     report::Kind,
     rtti::Class,
     tensors::Reader,
     walk::Walk,
 };
 
-/// The most objects without a root that are looked into.
-const MOST_LOOSE: usize = 300_000;
+/// So many tensors without a root are looked into; the others are taken to be held in the same ways.
+const MOST_TARGETS: usize = 256;
+/// So many references are followed.
+const MOST_EDGES: usize = 10_000;
 /// The longest way up from a tensor.
-const LONGEST_WAY: usize = 12;
+const LONGEST_WAY: usize = 6;
 /// Objects between two looks at the clock.
 const CLOCK_EVERY: usize = 256;
 
@@ -29,102 +31,226 @@ pub(crate) struct Loose {
     pub tensor: u64,
 }
 
-/// The tensors that no root leads to and that have wanted blocks; None where the version cannot tell
-/// of its objects without making a list of them, or when time is up.
-pub(crate) fn tensors(
-    gil: &Gil<'_>,
-    walk: &mut Walk,
-    reader: &mut Reader<'_>,
-    slice: &Slice,
-) -> Option<Vec<Loose>> {
-    let mut found = Vec::new();
-    let mut seen = 0_usize;
-    let mut whole = true;
-    let listed = gil.all(&mut |object| {
-        seen += 1;
-        if walk.is_wrapper(gil, object) && !walk.knows(object) {
-            let (tensor, blocks) = blocks_of(reader, object.address());
-            found.extend(blocks.into_iter().flatten().map(|block| Loose {
-                block,
-                object: object.address(),
-                tensor,
-            }));
-        }
-        whole = seen % CLOCK_EVERY != 0 || !slice.is_over();
-        whole
-    });
-    (listed && whole).then_some(found)
+/// A look at all objects, which may take several slices.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    /// Objects that were looked at.
+    seen: usize,
+    pub found: Vec<Loose>,
 }
 
-/// What holds those of them that are not settled yet: garbage or somebody outside of Python.
-pub(crate) fn holders(
-    gil: &Gil<'_>,
-    walk: &mut Walk,
-    reader: &mut Reader<'_>,
-    slice: &Slice,
-    is_settled: &dyn Fn(u32) -> bool,
-) -> Option<Vec<(u32, Kind, String)>> {
-    let mut blocks = tensors(gil, walk, reader, slice)?;
-    blocks.retain(|loose| !is_settled(loose.block));
-    let mut objects: Vec<u64> = Vec::new();
-    let mut seen = 0_usize;
-    let mut whole = true;
-    gil.all(&mut |object| {
-        seen += 1;
-        if !walk.knows(object) {
-            objects.push(object.address());
-        }
-        whole = objects.len() < MOST_LOOSE && (seen % CLOCK_EVERY != 0 || !slice.is_over());
-        whole
-    });
-    if !whole {
-        return None;
-    }
-    let loose: FxHashSet<u64> = objects.iter().copied().collect();
-    let targets = blocks.iter().map(|loose| loose.object).collect();
-    let parents = parents(gil, &objects, &loose, targets, slice)?;
-    Some(
-        blocks
-            .into_iter()
-            .map(|loose| {
-                let (kind, words) = describe(gil, loose.object, &parents);
-                (loose.block, kind, words)
-            })
-            .collect(),
-    )
-}
+/// So many objects are looked at again in the next slice: the young ones come first and change.
+const OVERLAP: usize = 4_000;
 
-/// Who among the loose refers to the targets, who to those, and so on; None when time is up.
-fn parents(
-    gil: &Gil<'_>,
-    objects: &[u64],
-    loose: &FxHashSet<u64>,
-    targets: FxHashSet<u64>,
-    slice: &Slice,
-) -> Option<FxHashMap<u64, Vec<u64>>> {
-    let mut parents: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
-    let mut looked_for = targets;
-    for _ in 0..LONGEST_WAY {
-        let mut above = FxHashSet::default();
-        for (at, address) in objects.iter().enumerate() {
-            if at % CLOCK_EVERY == 0 && slice.is_over() {
-                return None;
+impl Look {
+    /// Looks on for the tensors that no root leads to and that have wanted blocks; whether all
+    /// objects were looked at. None where the version cannot tell of its objects without making a
+    /// list of them.
+    pub(crate) fn step(
+        &mut self,
+        gil: &Gil<'_>,
+        walk: &mut Walk,
+        reader: &mut Reader<'_>,
+        slice: &Slice,
+    ) -> Option<bool> {
+        let skip = self.seen.saturating_sub(OVERLAP);
+        let mut seen = 0_usize;
+        let mut whole = true;
+        let listed = gil.all(&mut |object| {
+            seen += 1;
+            if seen <= skip {
+                return true;
             }
-            gil.children(gil.listed(*address), &mut |child| {
-                if looked_for.contains(&child.address()) && loose.contains(&child.address()) {
-                    parents.entry(child.address()).or_default().push(*address);
-                    above.insert(*address);
-                }
-                true
-            });
-        }
-        above.retain(|object| !parents.contains_key(object));
-        if above.is_empty() {
-            break;
-        }
-        looked_for = above;
+            if walk.is_wrapper(gil, object) && !walk.knows(object) {
+                let (tensor, blocks) = blocks_of(reader, object.address());
+                self.found
+                    .extend(blocks.into_iter().flatten().map(|block| Loose {
+                        block,
+                        object: object.address(),
+                        tensor,
+                    }));
+            }
+            whole = seen % CLOCK_EVERY != 0 || !slice.is_over();
+            whole
+        });
+        self.seen = seen;
+        listed.then_some(whole)
     }
-    Some(parents)
+}
+
+/// What an object is to another that it refers to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Edge {
+    parent: u64,
+    /// The parent's type.
+    kind: String,
+    /// How it leads to the child, as it is written.
+    label: String,
+}
+
+/// A search upwards from tensors that no root leads to, level by level, over several slices. What is
+/// kept between slices is compared and never looked into.
+#[derive(Debug)]
+pub(crate) struct Ancestry {
+    edges: FxHashMap<u64, Vec<Edge>>,
+    looked_for: FxHashSet<u64>,
+    above: FxHashSet<u64>,
+    seen: usize,
+    level: usize,
+    targets: Vec<u64>,
+}
+
+impl Ancestry {
+    pub(crate) fn of<'a>(tensors: impl Iterator<Item = &'a Loose>) -> Ancestry {
+        let targets: Vec<u64> = tensors
+            .map(|loose| loose.object)
+            .take(MOST_TARGETS)
+            .collect();
+        Ancestry {
+            edges: FxHashMap::default(),
+            looked_for: targets.iter().copied().collect(),
+            above: FxHashSet::default(),
+            seen: 0,
+            level: 0,
+            targets,
+        }
+    }
+
+    /// Looks on until the slice is over; whether all is known.
+    pub(crate) fn step(&mut self, gil: &Gil<'_>, walk: &Walk, slice: &Slice) -> bool {
+        while !self.is_done() {
+            let skip = self.seen.saturating_sub(OVERLAP);
+            let mut seen = 0_usize;
+            let mut whole = true;
+            gil.all(&mut |object| {
+                seen += 1;
+                if seen > skip && !walk.knows(object) {
+                    self.look_into(gil, object);
+                }
+                whole = seen % CLOCK_EVERY != 0 || !slice.is_over();
+                whole
+            });
+            self.seen = seen;
+            if !whole {
+                return false;
+            }
+            self.seen = 0;
+            self.level += 1;
+            let edges = &self.edges;
+            self.looked_for = std::mem::take(&mut self.above);
+            self.looked_for.retain(|object| !edges.contains_key(object));
+        }
+        true
+    }
+
+    fn is_done(&self) -> bool {
+        self.looked_for.is_empty()
+            || self.level >= LONGEST_WAY
+            || self.edges.len() > MOST_EDGES
+            || self
+                .targets
+                .iter()
+                .all(|target| self.way(*target).is_some())
+    }
+
+    fn look_into(&mut self, gil: &Gil<'_>, object: Object<'_>) {
+        let mut found = Vec::new();
+        gil.children(object, &mut |child| {
+            if self.looked_for.contains(&child.address()) {
+                found.push(child.address());
+            }
+            true
+        });
+        for child in found {
+            let edges = self.edges.entry(child).or_default();
+            if edges.iter().any(|edge| edge.parent == object.address()) {
+                continue;
+            }
+            let label = labels::of(gil, object, &|address| address == child);
+            edges.push(Edge {
+                parent: object.address(),
+                kind: short_kind(object),
+                label: match label.get(&child) {
+                    Some(Label::Attribute(name) | Label::Key(name)) => format!(".{name}"),
+                    Some(Label::Index(_)) => "[*]".into(),
+                    Some(Label::Words(text)) => format!(", {text}"),
+                    _ => String::new(),
+                },
+            });
+            self.above.insert(object.address());
+        }
+    }
+
+    /// What holds a tensor: whether it is one of those that were looked into, and then the cycle or
+    /// nobody in Python.
+    pub(crate) fn holder(&self, tensor: &Loose) -> Option<(Kind, String)> {
+        if !self.targets.contains(&tensor.object) {
+            return None;
+        }
+        Some(match self.way(tensor.object) {
+            Some(words) => (Kind::Garbage, format!("cycle through {words}")),
+            None => (
+                Kind::Extension,
+                "no variable of Python leads to the tensor: C or C++ code holds it".into(),
+            ),
+        })
+    }
+
+    /// The shortest way from an object that (through others) refers to itself down to the tensor.
+    fn way(&self, tensor: u64) -> Option<String> {
+        let mut below: FxHashMap<u64, (u64, &Edge)> = FxHashMap::default();
+        let mut level = vec![tensor];
+        for _ in 0..LONGEST_WAY {
+            let mut above = Vec::new();
+            for object in level {
+                if object != tensor && self.refers_to_itself(object) {
+                    return Some(written(object, tensor, &below));
+                }
+                for edge in self.edges.get(&object).into_iter().flatten() {
+                    if edge.parent != tensor && !below.contains_key(&edge.parent) {
+                        below.insert(edge.parent, (object, edge));
+                        above.push(edge.parent);
+                    }
+                }
+            }
+            level = above;
+        }
+        None
+    }
+
+    fn refers_to_itself(&self, object: u64) -> bool {
+        let parents = |at: u64| {
+            let edges = self.edges.get(&at).into_iter().flatten();
+            edges.map(|edge| edge.parent)
+        };
+        let mut seen = FxHashSet::default();
+        let mut stack: Vec<u64> = parents(object).collect();
+        while let Some(at) = stack.pop() {
+            if at == object {
+                return true;
+            }
+            if seen.len() < MOST_EDGES && seen.insert(at) {
+                stack.extend(parents(at));
+            }
+        }
+        false
+    }
+}
+
+fn written(from: u64, tensor: u64, below: &FxHashMap<u64, (u64, &Edge)>) -> String {
+    let mut words = String::new();
+    let mut at = from;
+    while at != tensor {
+        let Some((child, edge)) = below.get(&at) else {
+            break;
+        };
+        if words.is_empty() {
+            words.push_str(&edge.kind);
+        }
+        words.push_str(&edge.label);
+        at = *child;
+    }
+    words
 }
 
 /// The `TensorImpl` that an object wraps, its block and its gradient's.
@@ -143,70 +269,6 @@ fn blocks_of(reader: &mut Reader<'_>, object: u64) -> (u64, [Option<u32>; 2]) {
     }
 }
 
-/// Goes up from a tensor until an object comes again.
-fn describe(gil: &Gil<'_>, object: u64, parents: &FxHashMap<u64, Vec<u64>>) -> (Kind, String) {
-    let Some(way) = way_into_a_cycle(object, parents) else {
-        let words = "no variable of Python leads to the tensor: C or C++ code holds it";
-        return (Kind::Extension, words.into());
-    };
-    // From the object that comes twice down to the tensor.
-    let mut words = short_kind(gil.listed(way[0]));
-    for pair in way.windows(2) {
-        let parent = gil.listed(pair[0]);
-        let label = labels::of(gil, parent, &|address| address == pair[1]);
-        words.push_str(&match label.get(&pair[1]) {
-            Some(labels::Label::Attribute(name) | labels::Label::Key(name)) => format!(".{name}"),
-            Some(labels::Label::Index(_)) => "[*]".into(),
-            Some(labels::Label::Words(text)) => format!(", {text}"),
-            _ => String::new(),
-        });
-    }
-    (Kind::Garbage, format!("cycle through {words}"))
-}
-
-/// The shortest way from an object that (through others) refers to itself down to the tensor.
-fn way_into_a_cycle(tensor: u64, parents: &FxHashMap<u64, Vec<u64>>) -> Option<Vec<u64>> {
-    let mut from: FxHashMap<u64, u64> = FxHashMap::default();
-    let mut level = vec![tensor];
-    for _ in 0..LONGEST_WAY {
-        let mut above = Vec::new();
-        for object in level {
-            if object != tensor && refers_to_itself(object, parents) {
-                let mut way = vec![object];
-                let mut at = object;
-                while let Some(below) = from.get(&at) {
-                    way.push(*below);
-                    at = *below;
-                }
-                return Some(way);
-            }
-            for parent in parents.get(&object).into_iter().flatten() {
-                if *parent == tensor || from.contains_key(parent) {
-                    continue;
-                }
-                from.insert(*parent, object);
-                above.push(*parent);
-            }
-        }
-        level = above;
-    }
-    None
-}
-
-fn refers_to_itself(object: u64, parents: &FxHashMap<u64, Vec<u64>>) -> bool {
-    let mut seen = FxHashSet::default();
-    let mut stack: Vec<u64> = parents.get(&object).cloned().unwrap_or_default();
-    while let Some(at) = stack.pop() {
-        if at == object {
-            return true;
-        }
-        if seen.len() < 10_000 && seen.insert(at) {
-            stack.extend(parents.get(&at).into_iter().flatten());
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,9 +276,25 @@ mod tests {
     #[test]
     fn cycles_are_found_upwards() {
         // 1 -> 2 -> tensor 9, 2 -> 1; 5 -> 6.
-        let parents =
-            FxHashMap::from_iter([(9, vec![2]), (2, vec![1]), (1, vec![2]), (6, vec![5])]);
-        assert_eq!(way_into_a_cycle(9, &parents), Some(vec![2, 9]));
-        assert_eq!(way_into_a_cycle(6, &parents), None);
+        let edge = |parent, kind: &str, label: &str| Edge {
+            parent,
+            kind: kind.into(),
+            label: label.into(),
+        };
+        let ancestry = Ancestry {
+            edges: FxHashMap::from_iter([
+                (9, vec![edge(2, "Node", ".tensor")]),
+                (2, vec![edge(1, "list", "[*]")]),
+                (1, vec![edge(2, "Node", ".list")]),
+                (6, vec![edge(5, "list", "[*]")]),
+            ]),
+            looked_for: FxHashSet::default(),
+            above: FxHashSet::default(),
+            seen: 0,
+            level: 0,
+            targets: vec![9, 6],
+        };
+        assert_eq!(ancestry.way(9).as_deref(), Some("Node.tensor"));
+        assert_eq!(ancestry.way(6), None);
     }
 }

@@ -55,15 +55,6 @@ impl Pace {
         }
     }
 
-    /// The GIL was just taken, for something that cannot be done in parts.
-    pub(crate) fn begin_long(&mut self) -> Slice {
-        let slice = self.begin();
-        Slice {
-            ends: slice.begun + LONGEST_SLICE.saturating_sub(END),
-            ..slice
-        }
-    }
-
     /// It was just given back.
     pub(crate) fn end(&mut self, slice: Slice) {
         let held = slice.begun.elapsed();

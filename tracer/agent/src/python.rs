@@ -391,11 +391,6 @@ impl<'a> Gil<'a> {
         (!raw.is_null()).then(|| self.object(raw))
     }
 
-    /// An object that [`Gil::all`] has just told of.
-    pub(crate) fn listed(&self, address: u64) -> Object<'_> {
-        self.object(address as Raw)
-    }
-
     /// Calls `see` for every object that this one refers to, until it answers false; whether it
     /// never did. The object must be tracked.
     pub(crate) fn children(

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    garbage::{self, Loose},
+    garbage::{Ancestry, Look, Loose},
     graph::{self, Graphs},
     grouping::{self, Finding, Groups},
     pace::{Pace, Slice},
@@ -23,8 +23,6 @@ use crate::{
 const FOR_THE_WALK: u64 = 75;
 /// Ways that are written down in the slice that found their ends.
 const MOST_NAMED_AT_ONCE: usize = 200;
-/// How often a long slice is tried again that was interrupted.
-const LONG_TRIES: u32 = 4;
 /// Nodes of graphs between two looks at the time and at whoever asked.
 const NODES_AT_ONCE: usize = 512;
 
@@ -81,22 +79,6 @@ struct Search<'a> {
 impl Search<'_> {
     /// Takes the GIL for one slice. A mistake of ours must not end the program.
     fn slice<T>(&mut self, work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T) -> Result<T, Stop> {
-        self.any_slice(Pace::begin, work)
-    }
-
-    /// The same for what cannot be done in parts: up to the longest slice there may be.
-    fn long_slice<T>(
-        &mut self,
-        work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T,
-    ) -> Result<T, Stop> {
-        self.any_slice(Pace::begin_long, work)
-    }
-
-    fn any_slice<T>(
-        &mut self,
-        begin: impl FnOnce(&mut Pace) -> Slice,
-        work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T,
-    ) -> Result<T, Stop> {
         if !(self.is_wanted)() {
             return Err(Stop::Alone);
         }
@@ -105,7 +87,7 @@ impl Search<'_> {
         if !(self.is_wanted)() {
             return Err(Stop::Alone);
         }
-        let slice = begin(&mut self.pace);
+        let slice = self.pace.begin();
         let done = catch_unwind(AssertUnwindSafe(|| work(self, &gil, &slice)));
         drop(gil);
         self.pace.end(slice);
@@ -217,10 +199,17 @@ impl Search<'_> {
         findings: &mut [Option<Finding>],
         groups: &mut Groups,
     ) -> Result<bool, Stop> {
-        let found = self
-            .long(&mut |this, gil, slice| garbage::tensors(gil, &mut this.walk, reader, slice))?;
-        let mut left = 0;
-        for loose in found.iter().flatten() {
+        let mut look = Look::default();
+        let mut told = loop {
+            let step =
+                self.slice(|this, gil, slice| look.step(gil, &mut this.walk, reader, slice))?;
+            match step {
+                Some(false) if !self.pace.is_used_up() => sleep(self.pace.rest()),
+                step => break step == Some(true),
+            }
+        };
+        let mut left = Vec::new();
+        for loose in &look.found {
             let place = &mut findings[loose.block as usize];
             if place.is_none() {
                 match cycle(loose, reader)? {
@@ -228,23 +217,23 @@ impl Search<'_> {
                         groups.add_words(Kind::Native, &words, loose.block);
                         *place = Some(Finding::Told);
                     }
-                    None => left += 1,
+                    None => left.push(loose),
                 }
             }
         }
-        let mut told = found.is_some();
-        if left > 0 {
-            let settled = &*findings;
-            let found = self.long(&mut |this, gil, slice| {
-                let is_settled = |block: u32| settled[block as usize].is_some();
-                garbage::holders(gil, &mut this.walk, reader, slice, &is_settled)
-            })?;
-            told = found.is_some();
-            for (block, kind, words) in found.unwrap_or_default() {
-                let place = &mut findings[block as usize];
-                if place.is_none() {
-                    groups.add_words(kind, &words, block);
-                    *place = Some(Finding::Told);
+        if !left.is_empty() {
+            let mut ancestry = Ancestry::of(left.iter().copied());
+            told &= loop {
+                let done = self.slice(|this, gil, slice| ancestry.step(gil, &this.walk, slice))?;
+                if done || self.pace.is_used_up() {
+                    break done;
+                }
+                sleep(self.pace.rest());
+            };
+            for loose in left {
+                if told && let Some((kind, words)) = ancestry.holder(loose) {
+                    groups.add_words(kind, &words, loose.block);
+                    findings[loose.block as usize] = Some(Finding::Told);
                 }
             }
         }
@@ -256,21 +245,6 @@ impl Search<'_> {
             );
         }
         Ok(!told)
-    }
-
-    /// Tries a long slice some times: the machine may take the processor away in the middle of it.
-    fn long<T>(
-        &mut self,
-        work: &mut dyn FnMut(&mut Self, &Gil<'_>, &Slice) -> Option<T>,
-    ) -> Result<Option<T>, Stop> {
-        for _ in 0..LONG_TRIES {
-            let found = self.long_slice(&mut *work)?;
-            if found.is_some() || self.pace.is_used_up() {
-                return Ok(found);
-            }
-            sleep(self.pace.rest());
-        }
-        Ok(None)
     }
 
     fn answer(
