@@ -7,110 +7,23 @@
 //! are numbers, and they become objects again only by [`Gil::trust`], which its caller answers for.
 #![allow(unsafe_code)]
 
+mod calls;
+mod layout;
+mod object;
+
 use std::{
-    ffi::{CStr, CString, c_char, c_int, c_void},
+    ffi::{CStr, c_int, c_void},
     marker::PhantomData,
     mem,
 };
 
+use calls::{Functions, find};
+pub(crate) use object::Object;
+use object::TypeHead;
+
 type Raw = *mut c_void;
 type Visit = unsafe extern "C-unwind" fn(Raw, *mut c_void) -> c_int;
 type Traverse = unsafe extern "C-unwind" fn(Raw, Visit, *mut c_void) -> c_int;
-type IsGc = unsafe extern "C-unwind" fn(Raw) -> c_int;
-
-/// The beginning of `PyTypeObject`: the same from 3.8 to 3.13 with the GIL (Include/cpython/object.h).
-#[repr(C)]
-struct TypeHead {
-    refcount: isize,
-    kind: Raw,
-    size: isize,
-    name: *const c_char,
-    basic_size: isize,
-    item_size: isize,
-    between_sizes_and_flags: [usize; 15],
-    flags: usize,
-    doc: *const c_char,
-    traverse: Option<Traverse>,
-    clear: usize,
-    compare: usize,
-    weak_offset: isize,
-    iteration: [usize; 2],
-    methods: usize,
-    members: usize,
-    getset: usize,
-    base: Raw,
-    dict: Raw,
-    describe: [usize; 2],
-    dict_offset: isize,
-    making: [usize; 4],
-    is_gc: Option<IsGc>,
-}
-
-const _: () = assert!(mem::offset_of!(TypeHead, flags) == 168);
-const _: () = assert!(mem::offset_of!(TypeHead, traverse) == 184);
-const _: () = assert!(mem::offset_of!(TypeHead, base) == 256);
-const _: () = assert!(mem::offset_of!(TypeHead, is_gc) == 328);
-
-/// `Py_TPFLAGS_*` (Include/object.h).
-const HAVE_GC: usize = 1 << 14;
-const HEAP_TYPE: usize = 1 << 9;
-/// `PyGC_Head`: two words before the object; the first is 0 where it is not tracked.
-const GC_HEAD: usize = 16;
-
-macro_rules! functions {
-    ($($(#[$attribute:meta])* $name:ident: fn($($argument:ty),*) $(-> $answer:ty)?;)*) => {
-        /// The functions of the interpreter, found by name.
-        #[derive(Clone, Copy)]
-        #[allow(non_snake_case)]
-        struct Functions { $($name: unsafe extern "C-unwind" fn($($argument),*) $(-> $answer)?,)* }
-
-        impl Functions {
-            fn find() -> Result<Functions, &'static str> {
-                Ok(Functions { $($name: {
-                    let address = find(stringify!($name)).ok_or(stringify!($name))?;
-                    // SAFETY: CPython documents the function of this name with this signature,
-                    // from 3.8 on.
-                    unsafe {
-                        mem::transmute::<Raw, unsafe extern "C-unwind" fn($($argument),*) $(-> $answer)?>(address)
-                    }
-                },)* })
-            }
-        }
-    };
-}
-
-functions! {
-    Py_IsInitialized: fn() -> c_int;
-    PyGILState_Ensure: fn() -> c_int;
-    PyGILState_Release: fn(c_int);
-    Py_GetVersion: fn() -> *const c_char;
-    PyImport_GetModuleDict: fn() -> Raw;
-    PyDict_Next: fn(Raw, *mut isize, *mut Raw, *mut Raw) -> c_int;
-    PyDict_Size: fn(Raw) -> isize;
-    PyType_IsSubtype: fn(Raw, Raw) -> c_int;
-    PyUnicode_AsUTF8AndSize: fn(Raw, *mut isize) -> *const c_char;
-    PyLong_AsLongLong: fn(Raw) -> i64;
-    PyErr_Clear: fn();
-    PyErr_Occurred: fn() -> Raw;
-    PyObject_GetAttrString: fn(Raw, *const c_char) -> Raw;
-    PyObject_CallObject: fn(Raw, Raw) -> Raw;
-    PySys_GetObject: fn(*const c_char) -> Raw;
-    Py_DecRef: fn(Raw);
-    PyFunction_GetClosure: fn(Raw) -> Raw;
-    PyFunction_GetDefaults: fn(Raw) -> Raw;
-    PyFunction_GetKwDefaults: fn(Raw) -> Raw;
-    PyFunction_GetGlobals: fn(Raw) -> Raw;
-    PyModule_GetDict: fn(Raw) -> Raw;
-    PyInterpreterState_Head: fn() -> Raw;
-    PyInterpreterState_Next: fn(Raw) -> Raw;
-}
-
-fn find(name: &str) -> Option<Raw> {
-    let name = CString::new(name).ok()?;
-    // SAFETY: a look-up by name in what the process has loaded; the string ends with a zero.
-    let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!address.is_null()).then_some(address)
-}
 
 /// Types of the interpreter, by the names of their exported objects.
 #[derive(Clone, Copy, Debug)]
@@ -225,16 +138,6 @@ impl Python {
         })
     }
 
-    /// Where the interpreter's own frame keeps the names of the body of a class or of an `exec`
-    /// (`f_locals`): 3.11 to 3.13. Older ones show it to the collector.
-    pub(crate) fn frame_names_at(&self) -> Option<u64> {
-        match self.version {
-            (3, 11) => Some(24),
-            (3, 12 | 13) => Some(40),
-            _ => None,
-        }
-    }
-
     /// Whether the interpreter can still be entered.
     pub(crate) fn is_running(&self) -> bool {
         // SAFETY: both may be called at any time, without the GIL.
@@ -291,78 +194,6 @@ impl Drop for Gil<'_> {
             }
             (self.python.call.PyGILState_Release)(self.state);
         }
-    }
-}
-
-/// A live object.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Object<'g> {
-    raw: Raw,
-    gil: PhantomData<&'g ()>,
-}
-
-impl Object<'_> {
-    pub(crate) fn address(self) -> u64 {
-        self.raw as u64
-    }
-
-    /// Its type's address.
-    pub(crate) fn kind(self) -> u64 {
-        // SAFETY: the object is alive; `ob_type` is its second word in every version.
-        unsafe { *self.raw.cast::<u64>().add(1) }
-    }
-
-    fn head(self) -> &'static TypeHead {
-        // SAFETY: an object's type is alive as long as the object; the head is the same in all
-        // versions that `Python::find` lets pass. The reference is used at once, never kept.
-        unsafe { &*(self.kind() as *const TypeHead) }
-    }
-
-    /// Whether the collector knows it: whatever can hold a tensor is known to it.
-    pub(crate) fn is_tracked(self) -> bool {
-        let head = self.head();
-        // SAFETY: `is_gc` is asked as the collector itself does; before an object of such a type
-        // lies its `PyGC_Head`.
-        unsafe {
-            head.flags & HAVE_GC != 0
-                && head.is_gc.is_none_or(|is_gc| is_gc(self.raw) != 0)
-                && *self.raw.cast::<u8>().sub(GC_HEAD).cast::<u64>() != 0
-        }
-    }
-
-    /// Its type's name, as C knows it: `list`, `collections.deque`, `Foo`.
-    pub(crate) fn kind_name(self) -> String {
-        // SAFETY: a type's name ends with a zero and lives as long as the type.
-        let name = unsafe { CStr::from_ptr(self.head().name) };
-        name.to_string_lossy().into_owned()
-    }
-
-    /// The size of an object of its type, without items.
-    pub(crate) fn basic_size(self) -> u64 {
-        self.head().basic_size.cast_unsigned() as u64
-    }
-
-    /// Where the pointer to its `__dict__` lies; 0 for none.
-    pub(crate) fn dict_offset(self) -> i64 {
-        self.head().dict_offset as i64
-    }
-
-    pub(crate) fn is_heap_type(self) -> bool {
-        self.head().flags & HEAP_TYPE != 0
-    }
-
-    /// A word of the object's own memory.
-    ///
-    /// The offset must lie within what its type says is the object's size.
-    fn word(self, offset: u64) -> u64 {
-        debug_assert!(offset + 8 <= self.basic_size());
-        // SAFETY: within a live object.
-        unsafe { *self.raw.cast::<u8>().add(offset as usize).cast::<u64>() }
-    }
-
-    /// The number of items of a list or a tuple.
-    pub(crate) fn item_count(self) -> u64 {
-        self.word(16)
     }
 }
 
@@ -601,196 +432,6 @@ impl<'a> Gil<'a> {
             });
             (self.python.call.Py_DecRef)(dict);
         }
-    }
-
-    /// The first slots of the variables of a frame object. From 3.11 on they lie at `locals` from where
-    /// the word at `frame_at` of the object leads; before, at the object's end.
-    pub(crate) fn frame_slots<'s>(
-        &'s self,
-        frame: Object<'s>,
-        frame_at: u64,
-        locals: u64,
-        count: usize,
-    ) -> Vec<Option<Object<'s>>> {
-        if frame.kind() != self.python.types.frame {
-            return Vec::new();
-        }
-        // SAFETY: a live frame object leads to the interpreter's frame, which is alive as long as
-        // it; that holds `count` slots, each a live object or NULL. In these versions the lowest bit
-        // of a slot is never used as a mark.
-        unsafe {
-            let slots = if self.python.version < (3, 11) {
-                let last = frame.basic_size() as usize - 8;
-                frame.raw.cast::<u8>().add(last).cast::<Raw>().cast_const()
-            } else {
-                (frame.word(frame_at) as *const u8)
-                    .add(locals as usize)
-                    .cast::<Raw>()
-            };
-            (0..count).map(|at| self.some(*slots.add(at))).collect()
-        }
-    }
-
-    /// What is in the slots of an object, with their names: those that its classes in Python declare.
-    pub(crate) fn each_slot(&self, object: Object<'_>, see: &mut dyn FnMut(&str, Object<'_>)) {
-        /// `PyMemberDescrObject.d_member`, and name, kind and offset in a `PyMemberDef`.
-        const MEMBER: u64 = 40;
-        const OBJECT_SLOT: [c_int; 2] = [16, 6];
-        let size = object.basic_size();
-        let mut kind = object.kind() as *const TypeHead;
-        while !kind.is_null() {
-            // SAFETY: live types; their dictionaries, where they have any, are alive with them.
-            let (dict, flags, base) = unsafe { ((*kind).dict, (*kind).flags, (*kind).base) };
-            if flags & HEAP_TYPE != 0 && !dict.is_null() {
-                self.entries(self.object(dict), &mut |_, value| {
-                    if value.kind() != self.python.types.member {
-                        return true;
-                    }
-                    // SAFETY: a live member descriptor leads to a definition: a name that ends
-                    // with a zero, a kind, and an offset.
-                    let (name, member_kind, offset) = unsafe {
-                        let member = *value
-                            .raw
-                            .cast::<u8>()
-                            .add(MEMBER as usize)
-                            .cast::<*const u8>();
-                        (
-                            CStr::from_ptr(*member.cast::<*const c_char>()),
-                            *member.add(8).cast::<c_int>(),
-                            *member.add(16).cast::<isize>(),
-                        )
-                    };
-                    let offset = offset.max(0).cast_unsigned() as u64;
-                    if OBJECT_SLOT.contains(&member_kind)
-                        && offset % 8 == 0
-                        && (16..size.saturating_sub(7)).contains(&offset)
-                        && let Some(value) = self.some(object.word(offset) as Raw)
-                    {
-                        see(&name.to_string_lossy(), value);
-                    }
-                    true
-                });
-            }
-            kind = base.cast_const().cast();
-        }
-    }
-
-    /// The `__dict__` of an object whose type says where it lies; none is made.
-    pub(crate) fn own_dict<'s>(&'s self, object: Object<'s>) -> Option<Object<'s>> {
-        let offset = u64::try_from(object.dict_offset()).ok()?;
-        if offset < 16 || offset % 8 != 0 || offset + 8 > object.basic_size() {
-            return None;
-        }
-        self.some(object.word(offset) as Raw)
-    }
-
-    /// The attributes that an object keeps in itself, with the names that its class shares (3.11 to
-    /// 3.13). Only pairs whose value the collector's walk of the object shows are given.
-    pub(crate) fn inline_values<'s>(
-        &'s self,
-        object: Object<'s>,
-        keys_at: u64,
-        keys_head: u64,
-        most: u64,
-    ) -> Vec<(String, Object<'s>)> {
-        let peek = crate::peek::Peek::new();
-        let values = match self.python.version.1 {
-            // Before the collector's head: a pointer to the values.
-            11 => peek.word(object.address() - 32),
-            // The same less one where it is no dictionary.
-            12 => peek
-                .word(object.address() - 24)
-                .filter(|word| word & 1 == 1)
-                .map(|word| word + 1),
-            // Behind the object, after four bytes of head (as many as there are sizes).
-            13 => Some(object.address() + object.basic_size() + 8),
-            _ => None,
-        };
-        let keys = peek.word(object.kind() + keys_at);
-        let (Some(values), Some(keys)) = (values, keys) else {
-            return Vec::new();
-        };
-        let head = peek.words(keys, 4);
-        let (Some(sizes), Some(count)) = (head.get(1), head.get(3)) else {
-            return Vec::new();
-        };
-        let index_bytes = 1_u64 << ((sizes >> 8) & 0xff).min(20);
-        let count = (*count).min(most);
-        let mut live: Vec<u64> = Vec::new();
-        self.children(object, &mut |child| {
-            live.push(child.address());
-            true
-        });
-        let names = peek.words(keys + keys_head + index_bytes, 2 * count as usize);
-        let values = peek.words(values, count as usize);
-        names
-            .chunks(2)
-            .zip(values)
-            .filter(|(_, value)| live.contains(value))
-            .filter_map(|(name, value)| {
-                let name = self.checked_text(name[0], peek)?;
-                Some((name, self.object(value as Raw)))
-            })
-            .collect()
-    }
-
-    /// The text of what may be a string: read as if it were not ours.
-    fn checked_text(&self, address: u64, peek: crate::peek::Peek) -> Option<String> {
-        (peek.word(address + 8)? == self.python.types.text)
-            .then(|| self.text(self.object(address as Raw)))
-            .flatten()
-    }
-
-    /// The code of a generator or the like.
-    pub(crate) fn code_of<'s>(&'s self, runner: Object<'s>) -> Option<Object<'s>> {
-        [c"gi_code", c"cr_code", c"ag_code"]
-            .into_iter()
-            .find_map(|name| {
-                // It stays alive: the runner holds it.
-                self.attribute(runner, name, |code| code.raw)
-                    .map(|raw| self.object(raw))
-            })
-    }
-
-    /// The slots of the variables of a frame object or a generator, found by its code: 3.11 to 3.13
-    /// keep them a fixed way from the pointer to it, older ones at the end of the frame object.
-    pub(crate) fn slots_after_code<'s>(
-        &'s self,
-        runner: Object<'s>,
-        code: Object<'s>,
-        count: usize,
-    ) -> Vec<Option<Object<'s>>> {
-        let peek = crate::peek::Peek::new();
-        let is_frame = runner.kind() == self.python.types.frame;
-        let locals = match self.python.version.1 {
-            ..=10 if is_frame => Some(runner.address() + runner.basic_size() - 8),
-            ..=10 => None,
-            minor => {
-                let begin = if is_frame {
-                    peek.word(runner.address() + 24)
-                } else {
-                    Some(runner.address())
-                };
-                let code_at = if minor == 11 { 32 } else { 0 };
-                begin.and_then(|begin| {
-                    let words = peek.words(begin, 32);
-                    let at = words.iter().rposition(|word| *word == code.address())? as u64;
-                    Some(begin + 8 * at - code_at + 72)
-                })
-            }
-        };
-        let Some(locals) = locals else {
-            return Vec::new();
-        };
-        let mut live: Vec<u64> = Vec::new();
-        self.children(runner, &mut |child| {
-            live.push(child.address());
-            true
-        });
-        peek.words(locals, count)
-            .into_iter()
-            .map(|word| live.contains(&word).then(|| self.object(word as Raw)))
-            .collect()
     }
 
     /// How many interpreters the process has.
