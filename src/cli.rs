@@ -122,7 +122,7 @@ pub struct HoldersArgs {
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
     pub budget: Duration,
     /// The longest time that it may hold the GIL at once, at most 50ms
-    #[arg(long, value_name = "TIME", default_value = "25ms", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_duration)]
     pub slice: Duration,
     /// What the answer is written as
     #[arg(long, value_enum, default_value_t = Format::Text)]

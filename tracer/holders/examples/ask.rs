@@ -13,7 +13,7 @@ fn main() {
             .filter_map(|address| u64::from_str_radix(address.trim_start_matches("0x"), 16).ok())
             .collect(),
         budget_ms: 2000,
-        slice_ms: 25,
+        slice_ms: 10,
         memory: 160 << 20,
     };
     let (mut longest, mut said) = (Vec::new(), String::new());
