@@ -5,7 +5,12 @@ use vramscope_holders::{Asker, Error, Request, words};
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let mut number = || arguments.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+    let mut number = || {
+        arguments
+            .next()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or(0)
+    };
     let (pid, times) = (number(), number());
     let request = Request {
         sizes: Vec::new(),

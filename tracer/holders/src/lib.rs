@@ -29,8 +29,10 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const CLOSE_ON_EXEC: u64 = 1;
 /// The thread's name in the process.
 const THREAD: &str = "vramscope";
+/// How long the library may take to become unused.
+const UNLOAD_PATIENCE: Duration = Duration::from_secs(2);
 /// How often we look whether the thread has ended: nothing tells it.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -284,15 +286,14 @@ fn read(
 /// Waits for the agent's thread to end and takes the library out.
 fn unload(tracee: &Tracee, loaded: &Loaded) -> bool {
     let start = Instant::now();
-    while has_thread(tracee.pid()) {
-        if start.elapsed() > Duration::from_secs(2) {
+    // What an earlier call has left on a stack may look like a way back for a while.
+    while has_thread(tracee.pid()) || !tracee.nobody_inside(&loaded.range).unwrap_or(false) {
+        if start.elapsed() > UNLOAD_PATIENCE {
             return false;
         }
         std::thread::sleep(LOOK_AGAIN);
     }
-    // It has ended; what is left on other stacks is none of its.
-    tracee.nobody_inside(&loaded.range).unwrap_or(false)
-        && tracee.unload(loaded.handle, DEADLINE).is_ok()
+    tracee.unload(loaded.handle, DEADLINE).is_ok()
 }
 
 fn has_thread(pid: u32) -> bool {
