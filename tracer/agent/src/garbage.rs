@@ -70,7 +70,7 @@ impl Look {
                         tensor,
                     }));
             }
-            whole = seen % CLOCK_EVERY != 0 || !slice.is_over();
+            whole = !seen.is_multiple_of(CLOCK_EVERY) || !slice.is_over();
             whole
         });
         self.seen = seen;
@@ -127,7 +127,7 @@ impl Ancestry {
                 if seen > skip && !walk.knows(object) {
                     self.look_into(gil, object);
                 }
-                whole = seen % CLOCK_EVERY != 0 || !slice.is_over();
+                whole = !seen.is_multiple_of(CLOCK_EVERY) || !slice.is_over();
                 whole
             });
             self.seen = seen;

@@ -1,5 +1,7 @@
 //! Ways from roots to objects, written down.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::FxHashMap;
 
 use crate::{
@@ -157,13 +159,17 @@ impl Paths {
 
     fn label(&mut self, gil: &Gil<'_>, walk: &mut Walk, parent: u32, child: u32) -> Option<Label> {
         let address = walk.address(child);
-        if !self.labels.contains_key(&parent) {
-            let object = walk.live(gil, parent)?;
-            let walk = &*walk;
-            let labels = labels::of(gil, object, &|address| walk.knows_address(address));
-            self.labels.insert(parent, labels);
-        }
-        self.labels.get(&parent)?.get(&address).cloned()
+        let labels = match self.labels.entry(parent) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let object = walk.live(gil, parent)?;
+                let walk = &*walk;
+                place.insert(labels::of(gil, object, &|address| {
+                    walk.knows_address(address)
+                }))
+            }
+        };
+        labels.get(&address).cloned()
     }
 }
 

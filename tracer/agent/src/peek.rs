@@ -88,7 +88,7 @@ impl Peek {
 
 /// Whether a word can be the address of an object.
 pub(crate) fn plausible(word: u64) -> bool {
-    word % 8 == 0 && (0x1_0000..1 << 47).contains(&word)
+    word.is_multiple_of(8) && (0x1_0000..1 << 47).contains(&word)
 }
 
 #[cfg(test)]

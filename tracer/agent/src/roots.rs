@@ -40,7 +40,7 @@ pub(crate) fn each(gil: &Gil<'_>, see: &mut See<'_>) {
             is_namespace: true,
         });
     }
-    gil.frames(&mut |thread, frame| each_local(gil, thread, frame, 0, see));
+    gil.frames(&mut |frame| each_local(gil, frame, 0, see));
     gil.entries(modules, &mut |name, module| {
         let namespace = gil.namespace(module);
         see(gil, namespace.unwrap_or(module), &|| Root {
@@ -55,7 +55,7 @@ pub(crate) fn each(gil: &Gil<'_>, see: &mut See<'_>) {
     });
 }
 
-fn each_local(gil: &Gil<'_>, thread: i64, frame: Object<'_>, depth: usize, see: &mut See<'_>) {
+fn each_local(gil: &Gil<'_>, frame: Object<'_>, depth: usize, see: &mut See<'_>) {
     if frame.kind() != gil.python().types.frame || depth > DEEPEST {
         return;
     }
@@ -77,7 +77,7 @@ fn each_local(gil: &Gil<'_>, thread: i64, frame: Object<'_>, depth: usize, see: 
         }
     }
     gil.attribute(frame, c"f_back", |back| {
-        each_local(gil, thread, back, depth + 1, see);
+        each_local(gil, back, depth + 1, see);
     });
 }
 

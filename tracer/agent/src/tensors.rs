@@ -64,11 +64,9 @@ impl Reader<'_> {
     pub(crate) fn wrapped(&mut self, object: u64) -> Option<(u64, Class)> {
         let words = self.peek.words(object + 16, 3);
         for word in words {
-            match self.classes.of(word) {
-                class @ (Class::Tensor | Class::Storage | Class::Node(_)) => {
-                    return Some((word, class));
-                }
-                _ => {}
+            let class = self.classes.of(word);
+            if let Class::Tensor | Class::Storage | Class::Node(_) = class {
+                return Some((word, class));
             }
             // One that is only borrowed: a pointer to the pointer.
             if plausible(word)

@@ -114,7 +114,7 @@ impl Walk {
         slice: &Slice,
         memory: u64,
     ) -> Progress {
-        let mut clock = 0;
+        let mut clock = 0_u32;
         while let Some(&at) = self.queue.front() {
             if self.memory() > memory {
                 return Progress::Full;
@@ -134,7 +134,7 @@ impl Walk {
                 }
                 clock += 1;
                 self.meet(gil, child, at, reader);
-                clock % CLOCK_EVERY != 0 || !slice.is_over()
+                !clock.is_multiple_of(CLOCK_EVERY) || !slice.is_over()
             });
             if !whole {
                 self.seen_of_first = seen;
@@ -144,7 +144,7 @@ impl Walk {
             self.queue.pop_front();
             self.seen_of_first = 0;
             clock += 1;
-            if clock % CLOCK_EVERY == 0 && slice.is_over() {
+            if clock.is_multiple_of(CLOCK_EVERY) && slice.is_over() {
                 return Progress::More;
             }
         }

@@ -81,7 +81,7 @@ impl Gil<'_> {
                     };
                     let offset = offset.max(0).cast_unsigned() as u64;
                     if OBJECT_SLOT.contains(&member_kind)
-                        && offset % 8 == 0
+                        && offset.is_multiple_of(8)
                         && (16..size.saturating_sub(7)).contains(&offset)
                         && let Some(value) = self.some(object.word(offset) as Raw)
                     {
@@ -97,7 +97,7 @@ impl Gil<'_> {
     /// The `__dict__` of an object whose type says where it lies; none is made.
     pub(crate) fn own_dict<'s>(&'s self, object: Object<'s>) -> Option<Object<'s>> {
         let offset = u64::try_from(object.dict_offset()).ok()?;
-        if offset < 16 || offset % 8 != 0 || offset + 8 > object.basic_size() {
+        if offset < 16 || !offset.is_multiple_of(8) || offset + 8 > object.basic_size() {
             return None;
         }
         self.some(object.word(offset) as Raw)

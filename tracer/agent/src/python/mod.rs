@@ -410,8 +410,8 @@ impl<'a> Gil<'a> {
         }
     }
 
-    /// The current frame of every thread, with the thread's id: `sys._current_frames()`.
-    pub(crate) fn frames(&self, see: &mut dyn FnMut(i64, Object<'_>)) {
+    /// The current frame of every thread: `sys._current_frames()`.
+    pub(crate) fn frames(&self, see: &mut dyn FnMut(Object<'_>)) {
         // SAFETY: the names end with a zero; the function is the interpreter's own, takes no
         // arguments and runs no Python code; its answer is ours.
         unsafe {
@@ -424,10 +424,8 @@ impl<'a> Gil<'a> {
                 self.forget_error();
                 return;
             }
-            self.entries(self.object(dict), &mut |thread, frame| {
-                if let Some(thread) = self.number(thread) {
-                    see(thread, frame);
-                }
+            self.entries(self.object(dict), &mut |_, frame| {
+                see(frame);
                 true
             });
             (self.python.call.Py_DecRef)(dict);
