@@ -55,6 +55,16 @@ impl Pace {
         }
     }
 
+    /// The GIL was just taken, for a look at all objects: that begins anew in every slice, so a short
+    /// one might not get on at all.
+    pub(crate) fn begin_long(&mut self) -> Slice {
+        let slice = self.begin();
+        Slice {
+            ends: slice.begun + LONGEST_SLICE.saturating_sub(END),
+            ..slice
+        }
+    }
+
     /// It was just given back.
     pub(crate) fn end(&mut self, slice: Slice) {
         let held = slice.begun.elapsed();

@@ -23,6 +23,8 @@ use crate::{
 const FOR_THE_WALK: u64 = 75;
 /// Ways that are written down in the slice that found their ends.
 const MOST_NAMED_AT_ONCE: usize = 200;
+/// So many slices are spent on looking at all objects, at most, for each question.
+const MOST_LOOKS: u32 = 40;
 /// Nodes of graphs between two looks at the time and at whoever asked.
 const NODES_AT_ONCE: usize = 512;
 
@@ -79,6 +81,14 @@ struct Search<'a> {
 impl Search<'_> {
     /// Takes the GIL for one slice. A mistake of ours must not end the program.
     fn slice<T>(&mut self, work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T) -> Result<T, Stop> {
+        self.any_slice(Pace::begin, work)
+    }
+
+    fn any_slice<T>(
+        &mut self,
+        begin: impl FnOnce(&mut Pace) -> Slice,
+        work: impl FnOnce(&mut Self, &Gil<'_>, &Slice) -> T,
+    ) -> Result<T, Stop> {
         if !(self.is_wanted)() {
             return Err(Stop::Alone);
         }
@@ -87,7 +97,7 @@ impl Search<'_> {
         if !(self.is_wanted)() {
             return Err(Stop::Alone);
         }
-        let slice = self.pace.begin();
+        let slice = begin(&mut self.pace);
         let done = catch_unwind(AssertUnwindSafe(|| work(self, &gil, &slice)));
         drop(gil);
         self.pace.end(slice);
@@ -200,11 +210,16 @@ impl Search<'_> {
         groups: &mut Groups,
     ) -> Result<bool, Stop> {
         let mut look = Look::default();
+        let mut tries = 0;
         let mut told = loop {
-            let step =
-                self.slice(|this, gil, slice| look.step(gil, &mut this.walk, reader, slice))?;
+            tries += 1;
+            let step = self.any_slice(Pace::begin_long, |this, gil, slice| {
+                look.step(gil, &mut this.walk, reader, slice)
+            })?;
             match step {
-                Some(false) if !self.pace.is_used_up() => sleep(self.pace.rest()),
+                Some(false) if tries < MOST_LOOKS && !self.pace.is_used_up() => {
+                    sleep(self.pace.rest());
+                }
                 step => break step == Some(true),
             }
         };
@@ -223,9 +238,13 @@ impl Search<'_> {
         }
         if !left.is_empty() {
             let mut ancestry = Ancestry::of(left.iter().copied());
+            let mut tries = 0;
             told &= loop {
-                let done = self.slice(|this, gil, slice| ancestry.step(gil, &this.walk, slice))?;
-                if done || self.pace.is_used_up() {
+                tries += 1;
+                let done = self.any_slice(Pace::begin_long, |this, gil, slice| {
+                    ancestry.step(gil, &this.walk, slice)
+                })?;
+                if done || tries >= MOST_LOOKS || self.pace.is_used_up() {
                     break done;
                 }
                 sleep(self.pace.rest());
