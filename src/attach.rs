@@ -80,7 +80,7 @@ pub fn watch_quietly(target: &TargetArgs, duration: Duration) -> anyhow::Result<
 
 /// What is on the screen meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Show {
+pub enum Show {
     /// The live view.
     Live,
     /// Nothing.
@@ -94,6 +94,32 @@ fn watch(
     show: Show,
     record: Option<&RecordArgs>,
 ) -> anyhow::Result<Finished> {
+    let (session, ()) = session(target, duration, show, record, |_| ())?;
+    Ok(session)
+}
+
+/// Watches likewise, does something before the session ends, and takes the probes off.
+///
+/// # Errors
+/// The process cannot be traced.
+pub fn watch_then<T>(
+    target: &TargetArgs,
+    duration: Option<Duration>,
+    show: Show,
+    then: impl FnOnce(&Engine) -> T,
+) -> anyhow::Result<T> {
+    let (finished, done) = session(target, duration, show, None, then)?;
+    leave(finished);
+    Ok(done)
+}
+
+fn session<T>(
+    target: &TargetArgs,
+    duration: Option<Duration>,
+    show: Show,
+    record: Option<&RecordArgs>,
+    then: impl FnOnce(&Engine) -> T,
+) -> anyhow::Result<(Finished, T)> {
     let pid = target.pid()?;
     let stop = signals::stop_flag().context("signals could not be taken over")?;
     let started = Instant::now();
@@ -123,6 +149,7 @@ fn watch(
         Show::Live => live(&engine, &stop, until, pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
+    let done = then(&engine);
     let finished = engine.finish()?;
     for note in finished.session.notes.iter().skip(told) {
         eprintln!("note: {note}");
@@ -133,7 +160,7 @@ fn watch(
     if let Some(summary) = &finished.recording {
         recording::tell(summary);
     }
-    Ok(finished)
+    Ok((finished, done))
 }
 
 /// What the live view is fed with: the engine's newest view.

@@ -56,6 +56,12 @@ pub enum Command {
     Live(LiveArgs),
     /// Compare two recordings, or two moments of one: which sites grew, shrank, came and went
     Diff(DiffArgs),
+    /// Tell which Python object keeps a site's surviving blocks alive
+    ///
+    /// Watches for a while, then loads a small library into the process, which searches its objects
+    /// from the inside, and takes it out again: unlike the other commands this runs code in the
+    /// process. It takes the GIL for short slices with rests between.
+    Holders(HoldersArgs),
     /// Check every precondition and say what to do about those that do not hold
     Doctor(DoctorArgs),
     /// Print completions for a shell
@@ -257,6 +263,43 @@ pub struct RecordArgs {
 }
 
 #[derive(Debug, Args)]
+pub struct HoldersArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+    /// The site, by its place in `vramscope report`, from 1 [default: 1, the one that grows most]
+    #[arg(long, value_name = "N", conflicts_with_all = ["line", "address"])]
+    pub site: Option<usize>,
+    /// The site, by the line of your code that allocates, such as train.py:27
+    #[arg(long, value_name = "FILE:LINE", conflicts_with = "address", value_parser = parse_line)]
+    pub line: Option<LineOf>,
+    /// Blocks by their addresses on the device, such as 0x7f0012340000, without watching; can be
+    /// given several times
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    pub address: Vec<u64>,
+    /// How long to watch for survivors first, such as 20, 90s or 10m
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_duration)]
+    pub duration: Duration,
+    /// The most time that the search may hold the GIL, in all
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_duration)]
+    pub budget: Duration,
+    /// The longest time that it may hold the GIL at once, at most 50ms
+    #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = parse_duration)]
+    pub slice: Duration,
+    /// What the answer is written as
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LineOf {
+    /// The file, or the end of its path.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+#[derive(Debug, Args)]
 pub struct DoctorArgs {
     /// A process to check as well
     pub pid: Option<u32>,
@@ -417,6 +460,21 @@ fn parse_step_on(text: &str) -> Result<StepOn, String> {
     Ok(StepOn::Native(vramscope_tracer::StepOn::Symbol(
         text.into(),
     )))
+}
+
+fn parse_line(text: &str) -> Result<LineOf, String> {
+    match text.rsplit_once(':') {
+        Some((file, line)) if !file.is_empty() => Ok(LineOf {
+            file: file.into(),
+            line: line.parse().map_err(|error| format!("`{line}`: {error}"))?,
+        }),
+        _ => Err("use FILE:LINE, such as train.py:27".into()),
+    }
+}
+
+fn parse_address(text: &str) -> Result<u64, String> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    u64::from_str_radix(digits, 16).map_err(|error| format!("{error}; use 0x7f0012340000"))
 }
 
 pub fn parse_duration(text: &str) -> Result<Duration, String> {

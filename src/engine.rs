@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use crossbeam_channel::RecvTimeoutError;
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 use vramscope_collector::{
     Collector,
     intake::Intake,
@@ -41,8 +41,12 @@ pub struct Engine {
     latest: Arc<Mutex<Arc<View>>>,
     stop: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
+    questions: Sender<Question>,
     thread: JoinHandle<Finished>,
 }
+
+/// Something to do with the collector, on its thread.
+type Question = Box<dyn FnOnce(&mut Collector) + Send>;
 
 /// What a session leaves behind.
 pub struct Finished {
@@ -73,8 +77,10 @@ impl Engine {
         let latest = Arc::new(Mutex::new(Arc::new(collector.view(now()))));
         let stop = Arc::new(AtomicBool::new(false));
         let ended = Arc::new(AtomicBool::new(false));
+        let (questions, asked) = unbounded();
         let work = Work {
             notes: session.notes.len(),
+            asked,
             session,
             intake: Intake::new(collector.started_unix()),
             collector,
@@ -92,8 +98,30 @@ impl Engine {
             latest,
             stop,
             ended,
+            questions,
             thread,
         })
+    }
+
+    /// Does something with the collector as it is now, and a view of it, while the session goes on.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub fn with_collector<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Collector, &View) -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let (answer, answered) = bounded(1);
+        let question = Box::new(move |collector: &mut Collector| {
+            let view = collector.view(now());
+            // Whoever asked may be gone.
+            let _ = answer.send(work(collector, &view));
+        });
+        self.questions
+            .send(question)
+            .ok()
+            .and_then(|()| answered.recv().ok())
+            .context("the process has ended")
     }
 
     /// The newest view.
@@ -130,6 +158,7 @@ struct Work {
     latest: Arc<Mutex<Arc<View>>>,
     stop: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
+    asked: Receiver<Question>,
 }
 
 impl Work {
@@ -161,6 +190,9 @@ impl Work {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
+            }
+            for question in self.asked.try_iter() {
+                question(&mut self.collector);
             }
             if end.is_none() && self.stop.load(Ordering::Acquire) {
                 end = Some(End::Stopped);

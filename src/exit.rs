@@ -38,9 +38,11 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     eprintln!("vramscope: {error:#}");
+    let cannot = error.downcast_ref::<AttachError>().is_some()
+        || error.downcast_ref::<vramscope_holders::Error>().is_some();
     if error.downcast_ref::<Usage>().is_some() {
         ExitCode::from(USAGE)
-    } else if error.downcast_ref::<AttachError>().is_some() {
+    } else if cannot {
         ExitCode::from(CANNOT_ATTACH)
     } else if error
         .downcast_ref::<ReplayError>()

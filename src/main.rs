@@ -11,6 +11,7 @@ mod exit;
 mod export;
 mod flame;
 mod generate;
+mod holders;
 mod live;
 mod output;
 mod recording;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Export(options) => export::export(&options),
         Command::Live(options) => live::live(&options),
         Command::Diff(options) => diff::diff(&options),
+        Command::Holders(options) => holders::holders(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Completions { shell } => generate::completions(shell),
         Command::Man => generate::man(),

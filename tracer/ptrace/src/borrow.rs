@@ -164,7 +164,10 @@ impl<'a> Borrowed<'a> {
         self.place = Place::Crash;
         self.run(function, &call, start, deadline)?;
         self.wipe_below(call.base);
-        Ok(self.process.read_u64(Address(call.result))?)
+        let result = self.process.read_u64(Address(call.result))?;
+        // It may be an address; see `wipe_below`.
+        self.write(call.result, &[0; 8])?;
+        Ok(result)
     }
 
     fn run(

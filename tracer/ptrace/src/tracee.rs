@@ -376,6 +376,10 @@ fn what_it_runs_on(process: &Process, mappings: &[Mapping]) -> String {
     if names().any(|name| name.starts_with("ld-linux.so")) {
         return "32-bit code".into();
     }
+    let mut libraries = names().filter(|name| name.contains(".so")).peekable();
+    if libraries.peek().is_some() && libraries.all(|name| name.starts_with("ld")) {
+        return "no C library yet: it is only starting, try again".into();
+    }
     if names().any(|name| name.contains(".so")) {
         return "a C library that is not glibc".into();
     }
