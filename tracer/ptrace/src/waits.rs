@@ -16,7 +16,7 @@
 //! - The instruction pointer and the top of the stack lead into no dynamic loader and no allocator
 //!   library: those of other makers (tcmalloc's spin lock sleeps) have their own ways to wait.
 
-use std::fs;
+use std::{fs, os::unix::fs::FileTypeExt as _};
 
 use nix::libc::{self, user_regs_struct};
 use vramscope_python::{Address, Mapping, Process};
@@ -151,12 +151,18 @@ fn is_wait(process: &Process, thread: u32, number: u64, registers: &user_regs_st
 
 /// Whether a read of this descriptor waits for somebody, and is no read of a file.
 fn waits_for_others(pid: u32, thread: u32, descriptor: u64) -> bool {
-    fs::read_link(format!("/proc/{pid}/task/{thread}/fd/{descriptor}")).is_ok_and(|target| {
-        let target = target.to_string_lossy();
-        ["pipe:", "socket:", "anon_inode:", "/dev/pts/", "/dev/tty"]
-            .iter()
-            .any(|kind| target.starts_with(kind))
-    })
+    let path = format!("/proc/{pid}/task/{thread}/fd/{descriptor}");
+    let by_type = fs::metadata(&path).is_ok_and(|found| {
+        let kind = found.file_type();
+        kind.is_fifo() || kind.is_socket()
+    });
+    by_type
+        || fs::read_link(path).is_ok_and(|target| {
+            let target = target.to_string_lossy();
+            ["anon_inode:", "/dev/pts/", "/dev/tty"]
+                .iter()
+                .any(|kind| target.starts_with(kind))
+        })
 }
 
 fn leads_elsewhere(
