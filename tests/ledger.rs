@@ -8,7 +8,7 @@ use std::{
 };
 
 use serde_json::Value;
-use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+use vramscope_test_support::{Program, Setup, TORCHES, Tool, has_its_turn, missing, root, skip};
 
 fn tool() -> Tool {
     Tool::new(env!("CARGO_BIN_EXE_vramscope"))
@@ -315,7 +315,13 @@ fn all_scripts(test: &str, torch: &str, from_start: bool) {
     }
     let mut failures = Vec::new();
     let mut stacks = 0;
-    let scripts = scripts();
+    let torch_number = usize::from(torch != TORCHES[0]);
+    let scripts: Vec<_> = scripts()
+        .into_iter()
+        .enumerate()
+        .filter(|(number, _)| has_its_turn(number + torch_number + usize::from(from_start)))
+        .map(|(_, script)| script)
+        .collect();
     for script in &scripts {
         let traced = trace(script, &setup(torch), from_start);
         for (backend, report) in &traced.reports {
@@ -334,7 +340,7 @@ fn all_scripts(test: &str, torch: &str, from_start: bool) {
         "{} scripts on torch {torch}, {stacks} stacks compared",
         scripts.len()
     );
-    assert!(!from_start || stacks > 2000);
+    assert!(!from_start || stacks > 500);
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+use vramscope_test_support::{Program, Setup, TORCHES, Tool, has_its_turn, missing, root, skip};
 
 const WATCHED: u64 = 150;
 /// Steps at which to attach, by turns: from the first to the fiftieth.
@@ -198,7 +198,8 @@ fn all(test: &str, torch: &str, programs: Vec<Expected>) {
     let mut failures = Vec::new();
     let mut judged = 0;
     for (index, expected) in programs.iter().enumerate() {
-        if !expected.script.to_string_lossy().contains(&part) {
+        let turn = has_its_turn(index + usize::from(torch != TORCHES[0]));
+        if !turn || !expected.script.to_string_lossy().contains(&part) {
             continue;
         }
         for turn in 0..turns {

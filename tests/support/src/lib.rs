@@ -30,6 +30,12 @@ pub fn root() -> PathBuf {
     here.ancestors().nth(2).expect("tests/support").to_owned()
 }
 
+/// Whether combination `number` of a test that has many is run today: every second one, so that each
+/// program, PyTorch and way of attaching has its turn; all with `VRAMSCOPE_ALL=1`.
+pub fn has_its_turn(number: usize) -> bool {
+    number.is_multiple_of(2) || std::env::var_os("VRAMSCOPE_ALL").is_some()
+}
+
 /// The library for injection, as it was built for the running test.
 pub fn injection_library() -> PathBuf {
     let test = std::env::current_exe().expect("a running test has a file");
