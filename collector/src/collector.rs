@@ -138,22 +138,28 @@ impl Collector {
     pub fn ingest(&mut self, records: &[Record]) {
         let mut current = None;
         for record in records {
+            // What says who or where is no event of a process, and counts as none: whether it does
+            // must not depend on how events come in batches.
+            match &record.event {
+                Event::Frame { .. } | Event::Stack { .. } | Event::Source { .. } => {
+                    self.define(record);
+                    continue;
+                }
+                Event::ProcessStarted { info } => {
+                    self.add_process(ProcessInfo::clone(info));
+                    continue;
+                }
+                _ => {}
+            }
             let index = match current {
                 Some((pid, index)) if pid == record.process => index,
                 _ => {
-                    // A loss or a definition may be of no process in particular.
-                    match &record.event {
-                        Event::Frame { .. } | Event::Stack { .. } | Event::Source { .. } => {
-                            self.define(record);
-                            continue;
-                        }
-                        Event::Lost { count, cause }
-                            if !self.by_pid.contains_key(&record.process) =>
-                        {
-                            self.lost_anywhere(*count, *cause, record);
-                            continue;
-                        }
-                        _ => {}
+                    // A loss may be of no process in particular.
+                    if let Event::Lost { count, cause } = &record.event
+                        && !self.by_pid.contains_key(&record.process)
+                    {
+                        self.lost_anywhere(*count, *cause, record);
+                        continue;
                     }
                     let index = self.process_index(record.process);
                     current = Some((record.process, index));
@@ -227,9 +233,6 @@ impl Collector {
                 }
             }
             Event::StepMark(mark) => self.mark(index, mark, time),
-            Event::Frame { .. } | Event::Stack { .. } | Event::Source { .. } => {
-                self.define(record);
-            }
             event => self.take_rare(index, record, event),
         }
     }
@@ -341,10 +344,6 @@ impl Collector {
                     used_by_process: *used_by_process,
                 };
                 process.device_memory(*device, memory);
-                return;
-            }
-            Event::ProcessStarted { info } => {
-                process.info = Arc::clone(info);
                 return;
             }
             Event::ProcessExited => {

@@ -1,6 +1,10 @@
 //! What `/proc` tells of a process and of its threads before anything is stopped.
 
-use std::{fs, os::unix::fs::MetadataExt as _};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    time::{Duration, Instant},
+};
 
 use nix::unistd::geteuid;
 
@@ -72,14 +76,23 @@ pub(crate) fn is_main_stack(pid: u32, start: u64) -> bool {
     })
 }
 
+/// How long the kernel may take to notice that a thread has ended, on a machine with much to do.
+const NOTICING: Duration = Duration::from_millis(500);
+
 /// Refuses what cannot work, by name.
 pub(crate) fn check(pid: u32) -> Result<()> {
     if pid == std::process::id() {
         return Err(Error::Ourselves { pid });
     }
-    let status = Status::read(pid, pid).ok_or(vramscope_python::ReadError::Gone { pid })?;
+    let gone = vramscope_python::ReadError::Gone { pid };
+    let mut status = Status::read(pid, pid).ok_or(gone)?;
     // A thread of ours that has just ended is the tracer until the kernel has noticed.
-    if status.tracer != 0 && !is_ours(status.tracer) {
+    let until = Instant::now() + NOTICING;
+    while status.tracer != 0 && is_ours(status.tracer) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+        status = Status::read(pid, pid).ok_or(vramscope_python::ReadError::Gone { pid })?;
+    }
+    if status.tracer != 0 {
         return Err(traced(pid, status.tracer));
     }
     match status.state {
