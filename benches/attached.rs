@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root};
 
 /// How often each way is measured; the ways take turns, so that a slow minute hits all.
+/// `VRAMSCOPE_BENCH_TURNS` says otherwise.
 const TURNS: usize = 3;
 const FRAMES: [usize; 3] = [5, 20, 60];
 
@@ -22,6 +23,13 @@ fn main() {
     events(&tool, &torch);
     steps(&tool, &torch, "mlp", 400);
     steps(&tool, &torch, "gpt", 30);
+}
+
+fn turns() -> usize {
+    std::env::var("VRAMSCOPE_BENCH_TURNS")
+        .ok()
+        .and_then(|turns| turns.parse().ok())
+        .unwrap_or(TURNS)
 }
 
 fn kernel() -> String {
@@ -102,7 +110,7 @@ fn events(tool: &Tool, torch: &str) {
     program.expect("ready");
     for frames in FRAMES {
         let mut best = [[f64::INFINITY; 2]; WAYS.len()];
-        for _ in 0..TURNS {
+        for _ in 0..turns() {
             for (best, (way, _)) in best.iter_mut().zip(WAYS) {
                 let result = in_way(tool, &mut program, way, |program| {
                     program.say(&format!("measure {frames}"));
@@ -144,7 +152,7 @@ fn steps(tool: &Tool, torch: &str, model: &str, count: usize) {
     let mut program = Program::start(&Setup::new(torch), &script("steps.py"), &[model]);
     let millions = program.expect("ready");
     let mut best = [f64::INFINITY; WAYS.len()];
-    for _ in 0..TURNS {
+    for _ in 0..turns() {
         for (best, (way, _)) in best.iter_mut().zip(WAYS) {
             let result = in_way(tool, &mut program, way, |program| {
                 program.say(&format!("measure {count}"));
