@@ -9,7 +9,7 @@ use simcuda_common::hook::ApiCall;
 
 use crate::activity;
 use crate::driver;
-use crate::ids::{DRIVER, RUNTIME, id_of};
+use crate::ids::{DRIVER, RUNTIME, id_of_call};
 use crate::subscriber::{self, MOST};
 
 /// `CUpti_CallbackData`
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn visit(call: *const ApiCall) {
     let call = unsafe { &*call };
     // SAFETY: names are constants of the driver and the runtime.
     let name = unsafe { CStr::from_ptr(call.name) };
-    let Some(id) = id_of(call.domain, name) else {
+    let Some(id) = id_of_call(call.domain, name) else {
         return;
     };
     let entering = call.site == 0;
@@ -80,6 +80,12 @@ pub unsafe extern "C" fn visit(call: *const ApiCall) {
             calls.saturating_sub(1)
         };
         RUNTIME_CALLS.set(now);
+    }
+    // A call that began while somebody wanted it is ended in any case: its room is freed.
+    // SAFETY: the room is this hook's, at both visits of a call.
+    let began = !entering && unsafe { call.user.read() } != 0;
+    if !began && !activity::any_enabled() && !subscriber::anybody_wants(call.domain, id) {
+        return;
     }
     let nested = call.domain == DRIVER && RUNTIME_CALLS.get() > 0;
     let per_call = if entering {

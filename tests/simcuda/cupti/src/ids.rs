@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::result::INVALID_PARAMETER;
 
@@ -43,6 +44,23 @@ fn tables() -> &'static Tables {
         }
         tables
     })
+}
+
+/// The id of a function by its name's address, which is one for each function: as quick as the real
+/// library, which knows a call's number and looks nothing up.
+pub fn id_of_call(domain: u32, name: &'static CStr) -> Option<u32> {
+    /// Address of a name, shifted, and the id + 1 (0: no id) below it.
+    static KNOWN: [AtomicU64; 2048] = [const { AtomicU64::new(0) }; 2048];
+    let address = name.as_ptr() as u64;
+    let place = &KNOWN[(address >> 3) as usize % KNOWN.len()];
+    let known = place.load(Ordering::Relaxed);
+    if known >> 16 == address && address != 0 {
+        return (known as u16).checked_sub(1).map(u32::from);
+    }
+    let id = id_of(domain, name);
+    let stored = id.map_or(0, |id| u64::from(id) + 1);
+    place.store(address << 16 | stored, Ordering::Relaxed);
+    id
 }
 
 /// The id of a function; none for what CUPTI does not know.

@@ -67,6 +67,31 @@ impl Subscriber {
     }
 }
 
+/// What any subscriber wants, so that a call that nobody wants costs a look at one word.
+static WANTED: [[AtomicU64; IDS / 64]; DOMAINS as usize + 1] =
+    [const { [const { AtomicU64::new(0) }; IDS / 64] }; DOMAINS as usize + 1];
+
+/// Whether anybody wants to know of a function.
+pub fn anybody_wants(domain: u32, id: u32) -> bool {
+    let word = WANTED
+        .get(domain as usize)
+        .and_then(|words| words.get(id as usize / 64));
+    word.is_some_and(|word| word.load(Ordering::SeqCst) & (1 << (id % 64)) != 0)
+}
+
+/// To be called after every change of what is wanted.
+fn update_wanted() {
+    let subscribers = SUBSCRIBERS.lock().expect("no panics");
+    for (domain, words) in WANTED.iter().enumerate() {
+        for (index, word) in words.iter().enumerate() {
+            let all = subscribers
+                .iter()
+                .map(|one| one.enabled[domain][index].load(Ordering::Relaxed));
+            word.store(all.fold(0, |sum, bits| sum | bits), Ordering::SeqCst);
+        }
+    }
+}
+
 /// The subscribers there are, in the order of subscribing.
 static SUBSCRIBERS: Mutex<Vec<Arc<Subscriber>>> = Mutex::new(Vec::new());
 
@@ -145,6 +170,7 @@ fn make(request: Request, holder: &mut CString) -> Result<usize, Code> {
 /// All subscribers go, and with them the hook.
 pub fn remove_all() {
     SUBSCRIBERS.lock().expect("no panics").clear();
+    update_wanted();
 }
 
 #[unsafe(no_mangle)]
@@ -237,6 +263,7 @@ pub extern "C" fn cuptiUnsubscribe(handle: usize) -> c_int {
     subscribers.retain(|subscriber| subscriber.handle != handle);
     let gone = subscribers.len() < before;
     drop(subscribers);
+    update_wanted();
     log!("CUPTI: a subscriber goes");
     if !gone {
         return INVALID_PARAMETER.0;
@@ -246,19 +273,25 @@ pub extern "C" fn cuptiUnsubscribe(handle: usize) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiEnableCallback(on: u32, handle: usize, domain: c_int, id: u32) -> c_int {
-    finish(by_handle(handle).and_then(|found| found.enable(domain as u32, id, on != 0)))
+    let done = by_handle(handle).and_then(|found| found.enable(domain as u32, id, on != 0));
+    update_wanted();
+    finish(done)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiEnableDomain(on: u32, handle: usize, domain: c_int) -> c_int {
-    finish(by_handle(handle).and_then(|found| found.enable_domain(domain as u32, on != 0)))
+    let done = by_handle(handle).and_then(|found| found.enable_domain(domain as u32, on != 0));
+    update_wanted();
+    finish(done)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuptiEnableAllDomains(on: u32, handle: usize) -> c_int {
-    finish(by_handle(handle).and_then(|found| {
+    let done = by_handle(handle).and_then(|found| {
         (1..=DOMAINS).try_for_each(|domain| found.enable_domain(domain, on != 0))
-    }))
+    });
+    update_wanted();
+    finish(done)
 }
 
 #[unsafe(no_mangle)]
