@@ -242,7 +242,7 @@ fn what_cannot_be_read_is_refused_with_the_way_out() {
     let run = tool().run(&["report", "0"]);
     ends_with(&run, 2, &["no process number"]);
     let run = tool().run(&["attach", "run.vrs"]);
-    ends_with(&run, 1, &["vramscope live run.vrs"]);
+    ends_with(&run, 2, &["vramscope live run.vrs"]);
     let run = tool().run(&["live", text(&path("notes.txt"))]);
     ends_with(&run, 1, &["needs a terminal", "vramscope report"]);
     // Said before anything is attached.
