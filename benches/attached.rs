@@ -49,9 +49,11 @@ enum Way {
     Bare,
     /// Probes of the kernel.
     Probes,
-    /// The library in the process, Python stacks.
+    /// The library in the process, Python stacks, no CUPTI.
+    LibraryAlone,
+    /// The same with CUPTI: on the simulated device, the simulated one's cost on top.
     Library,
-    /// The same with machine-code stacks.
+    /// With machine-code stacks, no CUPTI.
     LibraryNative,
     /// PyTorch's own recorder with Python stacks.
     Recorder,
@@ -59,11 +61,12 @@ enum Way {
     RecorderAll,
 }
 
-const WAYS: [(Way, &str); 6] = [
+const WAYS: [(Way, &str); 7] = [
     (Way::Bare, "no tracer"),
     (Way::Probes, "attach (kernel probes)"),
-    (Way::Library, "attach --inject, Python stacks"),
-    (Way::LibraryNative, "attach --inject, with machine code"),
+    (Way::LibraryAlone, "attach --inject --no-cupti"),
+    (Way::Library, "attach --inject"),
+    (Way::LibraryNative, "the same with machine code, no CUPTI"),
     (Way::Recorder, "PyTorch's recorder, Python stacks"),
     (Way::RecorderAll, "PyTorch's recorder, all stacks"),
 ];
@@ -98,8 +101,16 @@ fn in_way<T>(
     match way {
         Way::Bare => measure(program),
         Way::Probes => attached(program, &[], measure),
+        Way::LibraryAlone => {
+            let arguments = ["--inject", "--no-cupti", "--native", "never"];
+            attached(program, &arguments, measure)
+        }
         Way::Library => attached(program, &["--inject", "--native", "never"], measure),
-        Way::LibraryNative => attached(program, &["--inject", "--native", "always"], measure),
+        Way::LibraryNative => attached(
+            program,
+            &["--inject", "--no-cupti", "--native", "always"],
+            measure,
+        ),
         Way::Recorder => recorded(program, "python", measure),
         Way::RecorderAll => recorded(program, "all", measure),
     }
@@ -123,7 +134,7 @@ fn events(tool: &Tool, torch: &str) {
         }
         let bare = best[0];
         let over = |pair: [f64; 2]| [pair[0] - bare[0], pair[1] - bare[1]];
-        let recorder = mean(over(best[4]));
+        let recorder = mean(over(best[5]));
         println!(
             "\n{frames} Python frames: {:.0} ns an allocation, {:.0} a free with no tracer; over that:",
             bare[0], bare[1]

@@ -343,6 +343,9 @@ pub struct WatchArgs {
     /// process: `run`, --inject): unwound for stacks not seen before, at every allocation, or not
     #[arg(long, value_enum, default_value_t = Native::New, value_name = "WHEN")]
     pub native: Native,
+    /// Leave CUPTI alone (with a library in the process): the driver's side is then not seen
+    #[arg(long)]
+    pub no_cupti: bool,
     /// Memory of the device, such as 80G, where NVML does not tell it
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub capacity: Option<u64>,

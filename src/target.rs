@@ -69,6 +69,7 @@ pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
         ring_bytes: u32::try_from(watch.buffer)?,
         watch_devices: watch.capacity.is_none(),
         library: None,
+        cupti: !watch.no_cupti,
         native: watch.native != Native::Never,
         step_on: match &watch.step_on {
             Some(StepOn::Native(place)) => Some(place.clone()),

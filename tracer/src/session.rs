@@ -38,6 +38,8 @@ pub struct Options {
     pub watch_devices: bool,
     /// The library for injection, where it is not in its usual place.
     pub library: Option<PathBuf>,
+    /// Whether CUPTI may be used, where the backend does.
+    pub cupti: bool,
     /// Whether machine-code frames are wanted, where the backend can give them.
     pub native: bool,
     /// What marks a step, where it is a place in machine code.
@@ -50,6 +52,7 @@ impl Default for Options {
             ring_bytes: DEFAULT_RING_BYTES,
             watch_devices: true,
             library: None,
+            cupti: true,
             native: true,
             step_on: None,
         }

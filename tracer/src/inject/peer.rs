@@ -76,6 +76,8 @@ const CUPTI_BACK: &str =
 pub struct Wishes {
     /// Bytes of a process's ring.
     pub ring_bytes: usize,
+    /// Whether to use CUPTI.
+    pub cupti: bool,
     /// Whether to unwind machine code too.
     pub native: bool,
     /// Whether to ask NVML for the devices' memory.
@@ -139,7 +141,7 @@ pub fn greet(
     )?;
     let setup = vs_setup {
         message: vs_message_VS_SETUP,
-        flags: flags(tsc, wishes.native),
+        flags: flags(tsc, wishes),
         step_symbol: symbol(wishes.step_symbol.as_deref()),
     };
     connection.send(&setup, Some(shared.descriptor()))?;
@@ -203,12 +205,15 @@ fn code_of(python: Option<&Python>, mappings: &[Mapping]) -> std::ops::Range<u64
     code.map_or(0..0, |mapping| mapping.start..mapping.end)
 }
 
-fn flags(tsc: bool, native: bool) -> u32 {
-    let mut flags = wire::vs_setup_flag_VS_SETUP_CUPTI;
+fn flags(tsc: bool, wishes: &Wishes) -> u32 {
+    let mut flags = 0;
+    if wishes.cupti {
+        flags |= wire::vs_setup_flag_VS_SETUP_CUPTI;
+    }
     if tsc {
         flags |= wire::vs_setup_flag_VS_SETUP_TSC;
     }
-    if native {
+    if wishes.native {
         flags |= wire::vs_setup_flag_VS_SETUP_NATIVE;
     }
     flags

@@ -110,6 +110,7 @@ pub(super) fn wishes(options: &Options) -> Result<Wishes, AttachError> {
     Ok(Wishes {
         ring_bytes: options.ring_bytes as usize,
         watch_devices: options.watch_devices,
+        cupti: options.cupti,
         native: options.native,
         step_symbol,
     })
