@@ -9,6 +9,7 @@ use support::*;
 #[test]
 fn a_second_free_is_an_error_and_changes_nothing() {
     own_device();
+    let _alone = alone();
     let address = allocate(5 * MIB).expect("room");
     let other = allocate(4096).expect("room");
     assert_eq!(used(), 6 * MIB + 4096);
@@ -28,6 +29,7 @@ fn a_second_free_is_an_error_and_changes_nothing() {
 #[test]
 fn the_capacity_is_exact() {
     own_device();
+    let _alone = alone();
     let blocks: Vec<usize> = (0..4).map(|_| allocate(64 * MIB).expect("room")).collect();
     assert_eq!(used(), CAPACITY);
     assert_eq!(allocate(1), Err(OUT_OF_MEMORY));
@@ -45,6 +47,7 @@ fn the_capacity_is_exact() {
 #[test]
 fn fresh_memory_is_zero_also_where_something_was() {
     own_device();
+    let _alone = alone();
     let first = allocate(4 * MIB).expect("room");
     assert_eq!(read(first, 4 * MIB).expect("readable"), vec![0; 4 * MIB]);
     assert_eq!(write(first, &[7; 1000]), 0);
@@ -59,6 +62,7 @@ fn fresh_memory_is_zero_also_where_something_was() {
 #[test]
 fn copies_and_sets_outside_live_memory_are_errors() {
     own_device();
+    let _alone = alone();
     let block = allocate(2 * MIB).expect("room");
     assert_eq!(write(block + 2 * MIB - 10, &[1; 10]), 0);
     assert_eq!(write(block + 2 * MIB - 10, &[1; 11]), INVALID_VALUE);
@@ -82,6 +86,7 @@ fn copies_and_sets_outside_live_memory_are_errors() {
 #[test]
 fn zeroing_a_large_range_is_exact_at_its_edges() {
     own_device();
+    let _alone = alone();
     let block = allocate(2 * MIB).expect("room");
     let (start, length) = (1001, MIB + 77);
     // SAFETY: the ranges lie in the block.
@@ -109,6 +114,7 @@ fn zeroing_a_large_range_is_exact_at_its_edges() {
 #[test]
 fn small_reads_are_zero_once_a_kernel_may_have_written() {
     own_device();
+    let _alone = alone();
     let block = allocate(4096).expect("room");
     assert_eq!(write(block, &42_u64.to_ne_bytes()), 0);
     assert_eq!(read(block, 8).expect("readable"), 42_u64.to_ne_bytes());
@@ -132,6 +138,7 @@ fn small_reads_are_zero_once_a_kernel_may_have_written() {
 #[test]
 fn host_memory_is_told_from_device_memory() {
     let device = own_device();
+    let _alone = alone();
     let mut host: *mut c_void = std::ptr::null_mut();
     let block = allocate(4096).expect("room");
     let kind = |address: usize| {
@@ -170,6 +177,7 @@ fn host_memory_is_told_from_device_memory() {
 #[test]
 fn threads_do_not_lose_memory() {
     let device = own_device();
+    let _alone = alone();
     std::thread::scope(|scope| {
         for seed in 1..=4_usize {
             scope.spawn(move || {

@@ -103,6 +103,15 @@ unsafe extern "C" {
     pub fn cuEventDestroy_v2(event: usize) -> c_int;
 }
 
+/// Keeps other tests from allocating meanwhile: addresses are of the whole process, and what lies
+/// behind a block may be another test's.
+#[allow(dead_code)] // not every file of tests needs it
+pub fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ONE.lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 /// Makes a device that no other test uses current on this thread; returns its ordinal.
 pub fn own_device() -> c_int {
     static START: Once = Once::new();
