@@ -393,6 +393,7 @@ fn an_unprivileged_user_can_run() {
     let file = directory.path().join("report.json");
     let mut front = Command::new("setpriv");
     front
+        .env("VRAMSCOPE_INJECTION", injection_library())
         .args([
             "--bounding-set=-all",
             "--inh-caps=-all",

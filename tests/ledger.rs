@@ -340,7 +340,7 @@ fn all_scripts(test: &str, torch: &str, from_start: bool) {
         "{} scripts on torch {torch}, {stacks} stacks compared",
         scripts.len()
     );
-    assert!(!from_start || stacks > 500);
+    assert!(!from_start || stacks > 1000);
 }
 
 #[test]

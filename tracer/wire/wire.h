@@ -282,8 +282,6 @@ struct vs_plain {
 struct vs_hello {
 	vs_u32 message;
 	vs_u32 protocol;
-	vs_u64 text_start; /* where the library lies in the process */
-	vs_u64 text_end;
 };
 
 enum vs_setup_flag {

@@ -95,12 +95,6 @@ impl Object<'_> {
         self.loads().any(|range| range.contains(&address))
     }
 
-    /// The range that it takes, from its first page to its last.
-    pub fn range(&self) -> core::ops::Range<usize> {
-        let start = self.loads().map(|range| range.start).min().unwrap_or(0);
-        start..self.loads().map(|range| range.end).max().unwrap_or(0)
-    }
-
     fn loads(&self) -> impl Iterator<Item = core::ops::Range<usize>> {
         let loads = self
             .headers

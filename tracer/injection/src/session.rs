@@ -18,9 +18,7 @@ use crate::{
     got::{self, Pointers},
     live::{self, Executing, Live},
     native::{self, FindObject, Rules, Unwinder},
-    neighbour, objects,
-    record::{self, Hook},
-    report,
+    neighbour, report,
     shared::Shared,
     socket::Socket,
     zeroed::zeroed,
@@ -42,12 +40,9 @@ const REST: Duration = Duration::from_millis(2);
 /// Nobody is there, or it speaks another language.
 pub fn run(path: &[u8], subscribe: impl FnOnce(), ready: impl FnOnce()) -> io::Result<()> {
     let socket = Socket::connect(path)?;
-    let text = own_range();
     socket.send(&vs_hello {
         message: wire::vs_message_VS_HELLO,
         protocol: wire::VS_PROTOCOL,
-        text_start: text.start as u64,
-        text_end: text.end as u64,
     })?;
     let (setup, bytes, memory) = socket.receive::<vs_setup>()?;
     let wanted = bytes == size_of::<vs_setup>() && setup.message == wire::vs_message_VS_SETUP;
@@ -112,18 +107,6 @@ fn wait(socket: &Socket, bell: &OwnedFd) -> io::Result<(bool, bool)> {
         unsafe { libc::read(bell.as_raw_fd(), (&raw mut count).cast(), size_of::<u64>()) };
     }
     Ok((both[0].revents != 0, both[1].revents != 0))
-}
-
-/// Where this library lies.
-fn own_range() -> std::ops::Range<usize> {
-    let mut range = 0..0;
-    let ours = record::trampoline(Hook::Memory);
-    objects::each(&mut |object| {
-        if object.contains(ours) {
-            range = object.range();
-        }
-    });
-    range
 }
 
 struct Session {

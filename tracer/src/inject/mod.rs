@@ -54,8 +54,6 @@ pub struct Injected {
 /// How a process was left.
 #[derive(Clone, Debug)]
 pub struct Parted {
-    /// The library's place in it.
-    pub text: std::ops::Range<u64>,
     /// Threads that were still in its code; `None`: it did not answer.
     pub inside: Option<u32>,
 }
@@ -161,13 +159,12 @@ impl Host {
                     }
                 };
                 let info = peer.info.clone();
-                let text = greeted.text.clone();
                 if newcomer.send(peer).is_err() {
                     return None;
                 }
                 let _ = told.send(Ok(info));
                 let inside = greeted.keep(&leave, &wishes, &board, &sender);
-                Some(Parted { text, inside })
+                Some(Parted { inside })
             });
             match guest {
                 Ok(guest) => guests.push(guest),

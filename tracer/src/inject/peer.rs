@@ -105,8 +105,6 @@ pub struct Greeted {
     process: Process,
     environment: HashMap<String, String>,
     files: BTreeSet<String>,
-    /// The library's place in the process.
-    pub text: std::ops::Range<u64>,
 }
 
 /// Greets a library: it gets its memory, places its hooks and tells of them.
@@ -159,7 +157,6 @@ pub fn greet(
         connection,
         process: process.clone(),
         environment,
-        text: hello.text_start..hello.text_end,
     };
     let peer = Peer {
         tsc,
