@@ -75,6 +75,7 @@ pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
             Some(StepOn::Native(place)) => Some(place.clone()),
             _ => None,
         },
+        tree: !watch.no_tree,
     })
 }
 

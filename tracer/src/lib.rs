@@ -7,6 +7,8 @@
 
 #![deny(unsafe_code)]
 
+mod board;
+mod closing;
 pub mod decode;
 mod driver;
 mod error;
@@ -24,6 +26,7 @@ mod python;
 mod reader;
 mod session;
 pub mod target;
+mod tree;
 
 pub use error::{AttachError, Child};
 pub use plan::{Plan, Probe, StepOn};

@@ -1,6 +1,6 @@
 //! The BPF programs in the kernel: loading, placing probes, taking them off.
 
-use std::num::NonZeroU32;
+use std::{mem, num::NonZeroU32};
 
 use aya::{
     Ebpf, EbpfLoader,
@@ -14,7 +14,13 @@ use vramscope_bpf::{Cookie, MAX_PROCESSES, map, program};
 use vramscope_events::{ProbeState, ProbeView};
 use vramscope_wire as wire;
 
-use crate::{error::AttachError, plan::Probe, pod::PythonValue};
+use crate::{
+    closing::{self, Link},
+    error::AttachError,
+    plan::Probe,
+    pod::PythonValue,
+    python::no_python,
+};
 
 /// The ring's size: at the 64 bytes of an event it holds a million of them, about a second of the
 /// fastest allocation loop that PyTorch can run.
@@ -23,9 +29,12 @@ pub const DEFAULT_RING_BYTES: u32 = 64 << 20;
 /// The programs, loaded, and the probes that were placed.
 pub struct Loaded {
     bpf: Ebpf,
-    links: Vec<UProbeLink>,
-    /// The one that every block passes.
-    hot_link: Option<UProbeLink>,
+    /// By the index of the process.
+    links: Vec<(u16, UProbeLink)>,
+    /// Those that every block passes.
+    hot_links: Vec<(u16, UProbeLink)>,
+    /// Of the walks that were configured.
+    generation: u32,
     /// Whether the programs can wait for memory.
     pub sleepable: bool,
 }
@@ -47,23 +56,23 @@ impl Loaded {
     /// [`AttachError::Load`] with the verifier's last words.
     pub fn new(ring_bytes: u32) -> Result<Loaded, AttachError> {
         match Self::load(vramscope_bpf::SLEEPABLE, ring_bytes) {
-            Ok(bpf) => Ok(Loaded {
-                bpf,
-                links: Vec::new(),
-                hot_link: None,
-                sleepable: true,
-            }),
+            Ok(bpf) => Ok(Self::with(bpf, true)),
             Err(sleepable) => match Self::load(vramscope_bpf::PLAIN, ring_bytes) {
-                Ok(bpf) => Ok(Loaded {
-                    bpf,
-                    links: Vec::new(),
-                    hot_link: None,
-                    sleepable: false,
-                }),
+                Ok(bpf) => Ok(Self::with(bpf, false)),
                 Err(plain) => Err(AttachError::Load {
                     detail: format!("{plain}; sleepable: {sleepable}"),
                 }),
             },
+        }
+    }
+
+    fn with(bpf: Ebpf, sleepable: bool) -> Loaded {
+        Loaded {
+            bpf,
+            links: Vec::new(),
+            hot_links: Vec::new(),
+            generation: 0,
+            sleepable,
         }
     }
 
@@ -90,8 +99,14 @@ impl Loaded {
     ///
     /// # Errors
     /// [`AttachError::Load`] when the kernel refuses.
-    pub fn set_python(&mut self, index: u16, python: wire::vs_python) -> Result<(), AttachError> {
+    pub fn set_python(
+        &mut self,
+        index: u16,
+        mut python: wire::vs_python,
+    ) -> Result<(), AttachError> {
         debug_assert!(index < MAX_PROCESSES);
+        self.generation = self.generation.wrapping_add(1);
+        python.generation = self.generation;
         let map = self
             .bpf
             .map_mut(map::PYTHONS)
@@ -162,10 +177,11 @@ impl Loaded {
     /// Places all attachments of a probe, or none: an entry without its return would leave calls
     /// open.
     fn place_one(&mut self, pid: NonZeroU32, index: u16, probe: &Probe) -> Result<(), String> {
-        let before = self.links.len();
+        let before = (self.links.len(), self.hot_links.len());
         let placed = self.place_all(pid, index, probe);
         if placed.is_err() {
-            self.links.truncate(before);
+            self.links.truncate(before.0);
+            self.hot_links.truncate(before.1);
         }
         placed
     }
@@ -193,25 +209,85 @@ impl Loaded {
                 .and_then(|id| loaded.take_link(id))
                 .map_err(|error| chain(&error))?;
             if attachment.program == program::TENSOR_MEMORY {
-                self.hot_link = Some(link);
+                self.hot_links.push((index, link));
             } else {
-                self.links.push(link);
+                self.links.push((index, link));
             }
         }
         Ok(())
     }
 
-    /// Takes the probe off that every block passes: from here on nothing comes but the driver's
-    /// calls. The kernel waits for running programs at each probe, some 35 to 120 ms, one after
-    /// the other; the others can go while the user reads the report.
+    /// Takes the probes off that every block passes: from here on nothing comes but the driver's
+    /// calls. The kernel waits for running programs at each probe; the others can go while the user
+    /// reads the report.
     pub fn silence(&mut self) {
-        self.hot_link = None;
+        closing::close(self.hot_links.drain(..).map(|(_, link)| link).collect());
+    }
+
+    /// The probes of process `index`, to be taken off by closing them; it has none from here on.
+    pub fn take_links(&mut self, index: u16) -> Vec<Link> {
+        let mut taken = Vec::new();
+        for links in [&mut self.hot_links, &mut self.links] {
+            let (its, others) = mem::take(links)
+                .into_iter()
+                .partition(|(of, _)| *of == index);
+            *links = others;
+            taken.extend(its);
+        }
+        taken.into_iter().map(|(_, link)| link).collect()
+    }
+
+    /// Clears what the programs know of process `index`, whose probes are off: another one can have
+    /// the index. The code objects are cleared by the reader, which has their map.
+    ///
+    /// # Errors
+    /// [`AttachError::Load`] when the kernel refuses.
+    pub fn clear(&mut self, index: u16) -> Result<(), AttachError> {
+        self.set_python(index, no_python())?;
+        let mut executing: Array<_, [u64; 2]> =
+            Array::try_from(self.map(map::EXECUTING)?).map_err(|error| load_error(&error))?;
+        executing
+            .set(u32::from(index), [0; 2], 0)
+            .map_err(|error| load_error(&error))?;
+        // struct execution: the stack pointer, then the stack's id and the process.
+        let mut executions: BpfHashMap<_, u64, [u64; 2]> =
+            BpfHashMap::try_from(self.map(map::EXECUTIONS)?).map_err(|error| load_error(&error))?;
+        remove_where(&mut executions, |_, [_, who]| who >> 32 == u64::from(index));
+        // struct driver_call: four words, then function, process and device.
+        let mut calls: BpfHashMap<_, u64, [u64; 5]> =
+            BpfHashMap::try_from(self.map(map::DRIVER_CALLS)?)
+                .map_err(|error| load_error(&error))?;
+        remove_where(&mut calls, |_, [.., who]| {
+            who >> 16 & 0xffff == u64::from(index)
+        });
+        Ok(())
+    }
+
+    fn map(&mut self, name: &str) -> Result<&mut aya::maps::Map, AttachError> {
+        self.bpf.map_mut(name).ok_or_else(|| missing(name))
     }
 
     /// Takes all probes off.
     pub fn detach(&mut self) {
-        self.hot_link = None;
-        self.links.clear();
+        let links = self.hot_links.drain(..).chain(self.links.drain(..));
+        closing::close(links.map(|(_, link)| link).collect());
+    }
+}
+
+/// Removes the entries that are meant. A map that changes meanwhile may keep one of them.
+pub fn remove_where<K: aya::Pod, V: aya::Pod>(
+    map: &mut BpfHashMap<impl std::borrow::BorrowMut<MapData>, K, V>,
+    mut meant: impl FnMut(&K, V) -> bool,
+) {
+    let keys: Vec<K> = map
+        .iter()
+        .filter_map(Result::ok)
+        .filter(|(key, value)| meant(key, *value))
+        .map(|(key, _)| key)
+        .collect();
+    for key in keys {
+        // It may have gone by itself.
+        let _ = map.remove(&key);
     }
 }
 

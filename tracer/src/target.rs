@@ -92,7 +92,8 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// The processes that a process has started and that run.
+pub fn children(pid: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
     };
