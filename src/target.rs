@@ -76,6 +76,7 @@ pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
             _ => None,
         },
         tree: !watch.no_tree,
+        shared_links: true,
     })
 }
 

@@ -1,25 +1,15 @@
-//! The BPF programs in the kernel: loading, placing probes, taking them off.
-
-use std::{mem, num::NonZeroU32};
+//! The BPF programs in the kernel, and their maps.
 
 use aya::{
     Ebpf, EbpfLoader,
     maps::{Array, HashMap as BpfHashMap, MapData, PerCpuArray, RingBuf},
-    programs::{
-        ProgramError, UProbe,
-        uprobe::{UProbeAttachLocation, UProbeAttachPoint, UProbeLink, UProbeScope},
-    },
+    programs::{ProgramError, UProbe},
 };
-use vramscope_bpf::{Cookie, MAX_PROCESSES, map, program};
-use vramscope_events::{ProbeState, ProbeView};
+use vramscope_bpf::{MAX_PROCESSES, map};
 use vramscope_wire as wire;
 
 use crate::{
-    closing::{self, Link},
-    error::AttachError,
-    plan::Probe,
-    pod::PythonValue,
-    python::no_python,
+    error::AttachError, multi::Programs, placing::Links, pod::PythonValue, python::no_python,
 };
 
 /// The ring's size: at the 64 bytes of an event it holds a million of them, about a second of the
@@ -28,11 +18,10 @@ pub const DEFAULT_RING_BYTES: u32 = 64 << 20;
 
 /// The programs, loaded, and the probes that were placed.
 pub struct Loaded {
-    bpf: Ebpf,
-    /// By the index of the process.
-    links: Vec<(u16, UProbeLink)>,
-    /// Those that every block passes.
-    hot_links: Vec<(u16, UProbeLink)>,
+    pub(crate) bpf: Ebpf,
+    /// For many places at once, where the kernel can do that.
+    pub(crate) many: Option<Programs>,
+    pub(crate) links: Links,
     /// Of the walks that were configured.
     generation: u32,
     /// Whether the programs can wait for memory.
@@ -50,37 +39,46 @@ pub struct ReaderMaps {
 }
 
 impl Loaded {
-    /// Loads the programs; sleepable ones where the kernel knows them.
+    /// Loads the programs; sleepable ones where the kernel knows them, for links of many probes
+    /// where it knows those and `many` are wanted.
     ///
     /// # Errors
     /// [`AttachError::Load`] with the verifier's last words.
-    pub fn new(ring_bytes: u32) -> Result<Loaded, AttachError> {
-        match Self::load(vramscope_bpf::SLEEPABLE, ring_bytes) {
-            Ok(bpf) => Ok(Self::with(bpf, true)),
-            Err(sleepable) => match Self::load(vramscope_bpf::PLAIN, ring_bytes) {
-                Ok(bpf) => Ok(Self::with(bpf, false)),
-                Err(plain) => Err(AttachError::Load {
-                    detail: format!("{plain}; sleepable: {sleepable}"),
-                }),
+    pub fn new(ring_bytes: u32, many: bool) -> Result<Loaded, AttachError> {
+        let sleepable = Self::load(vramscope_bpf::SLEEPABLE, ring_bytes, many);
+        let (loaded, sleepable) = match sleepable {
+            Ok(loaded) => (loaded, true),
+            Err(sleepable) => match Self::load(vramscope_bpf::PLAIN, ring_bytes, many) {
+                Ok(loaded) => (loaded, false),
+                Err(plain) => {
+                    return Err(AttachError::Load {
+                        detail: format!("{plain}; sleepable: {sleepable}"),
+                    });
+                }
             },
-        }
-    }
-
-    fn with(bpf: Ebpf, sleepable: bool) -> Loaded {
-        Loaded {
+        };
+        let (bpf, many) = loaded;
+        Ok(Loaded {
             bpf,
-            links: Vec::new(),
-            hot_links: Vec::new(),
+            many,
+            links: Links::default(),
             generation: 0,
             sleepable,
-        }
+        })
     }
 
-    fn load(object: &[u8], ring_bytes: u32) -> Result<Ebpf, String> {
+    fn load(
+        object: &[u8],
+        ring_bytes: u32,
+        many: bool,
+    ) -> Result<(Ebpf, Option<Programs>), String> {
         let mut bpf = EbpfLoader::new()
             .map_max_entries(map::RING, ring_bytes)
             .load(object)
             .map_err(|error| chain(&error))?;
+        if many && let Ok(programs) = Programs::load(object, &bpf) {
+            return Ok((bpf, Some(programs)));
+        }
         for (name, program) in bpf.programs_mut() {
             let program: &mut UProbe = program
                 .try_into()
@@ -92,7 +90,7 @@ impl Loaded {
                 _ => format!("{name}: {}", chain(&error)),
             })?;
         }
-        Ok(bpf)
+        Ok((bpf, None))
     }
 
     /// Tells the programs how to walk the Python of process `index`.
@@ -158,85 +156,6 @@ impl Loaded {
         })
     }
 
-    /// Places the planned probes on process `pid`, and says of each how it went.
-    pub fn place(&mut self, pid: NonZeroU32, index: u16, probes: &[Probe]) -> Vec<ProbeView> {
-        probes
-            .iter()
-            .map(|probe| {
-                let mut view = probe.view.clone();
-                if let Err(reason) = self.place_one(pid, index, probe) {
-                    view.state = ProbeState::Failed {
-                        reason: format!("{reason}: {}", probe.consequence),
-                    };
-                }
-                view
-            })
-            .collect()
-    }
-
-    /// Places all attachments of a probe, or none: an entry without its return would leave calls
-    /// open.
-    fn place_one(&mut self, pid: NonZeroU32, index: u16, probe: &Probe) -> Result<(), String> {
-        let before = (self.links.len(), self.hot_links.len());
-        let placed = self.place_all(pid, index, probe);
-        if placed.is_err() {
-            self.links.truncate(before.0);
-            self.hot_links.truncate(before.1);
-        }
-        placed
-    }
-
-    fn place_all(&mut self, pid: NonZeroU32, index: u16, probe: &Probe) -> Result<(), String> {
-        for attachment in &probe.attachments {
-            let loaded = self
-                .bpf
-                .program_mut(attachment.program)
-                .ok_or_else(|| format!("no program {}", attachment.program))?;
-            let loaded: &mut UProbe = loaded
-                .try_into()
-                .map_err(|error: ProgramError| chain(&error))?;
-            let cookie = Cookie {
-                process: index,
-                function: attachment.function,
-                stack_delta: attachment.stack_delta,
-            };
-            let point = UProbeAttachPoint {
-                location: UProbeAttachLocation::AbsoluteOffset(attachment.file_offset),
-                cookie: Some(cookie.bits()),
-            };
-            let link = loaded
-                .attach(point, &attachment.file, UProbeScope::OneProcess(pid))
-                .and_then(|id| loaded.take_link(id))
-                .map_err(|error| chain(&error))?;
-            if attachment.program == program::TENSOR_MEMORY {
-                self.hot_links.push((index, link));
-            } else {
-                self.links.push((index, link));
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the probes off that every block passes: from here on nothing comes but the driver's
-    /// calls. The kernel waits for running programs at each probe; the others can go while the user
-    /// reads the report.
-    pub fn silence(&mut self) {
-        closing::close(self.hot_links.drain(..).map(|(_, link)| link).collect());
-    }
-
-    /// The probes of process `index`, to be taken off by closing them; it has none from here on.
-    pub fn take_links(&mut self, index: u16) -> Vec<Link> {
-        let mut taken = Vec::new();
-        for links in [&mut self.hot_links, &mut self.links] {
-            let (its, others) = mem::take(links)
-                .into_iter()
-                .partition(|(of, _)| *of == index);
-            *links = others;
-            taken.extend(its);
-        }
-        taken.into_iter().map(|(_, link)| link).collect()
-    }
-
     /// Clears what the programs know of process `index`, whose probes are off: another one can have
     /// the index. The code objects are cleared by the reader, which has their map.
     ///
@@ -266,12 +185,6 @@ impl Loaded {
     fn map(&mut self, name: &str) -> Result<&mut aya::maps::Map, AttachError> {
         self.bpf.map_mut(name).ok_or_else(|| missing(name))
     }
-
-    /// Takes all probes off.
-    pub fn detach(&mut self) {
-        let links = self.hot_links.drain(..).chain(self.links.drain(..));
-        closing::close(links.map(|(_, link)| link).collect());
-    }
 }
 
 /// Removes the entries that are meant. A map that changes meanwhile may keep one of them.
@@ -291,12 +204,6 @@ pub fn remove_where<K: aya::Pod, V: aya::Pod>(
     }
 }
 
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        self.detach();
-    }
-}
-
 fn missing(name: &str) -> AttachError {
     AttachError::Load {
         detail: format!("map {name} is not there"),
@@ -310,7 +217,7 @@ fn load_error(error: &dyn std::error::Error) -> AttachError {
 }
 
 /// An error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -45,6 +45,9 @@ pub struct Options {
     pub step_on: Option<StepOn>,
     /// Whether the processes that it starts are followed, where the backend can.
     pub tree: bool,
+    /// Whether the kernel may take many probes in one link, where it can; without, as kernels
+    /// before 6.6, it takes seconds to take them off.
+    pub shared_links: bool,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             native: true,
             step_on: None,
             tree: true,
+            shared_links: true,
         }
     }
 }
@@ -138,7 +142,7 @@ impl Session {
         options: &Options,
     ) -> Result<Session, AttachError> {
         let info = prospect.info.clone();
-        let mut loaded = Loaded::new(options.ring_bytes)?;
+        let mut loaded = Loaded::new(options.ring_bytes, options.shared_links)?;
         let sleepable = loaded.sleepable;
         if let Some(StepOn::Nvtx(name)) = &options.step_on {
             loaded.set_range(name)?;
