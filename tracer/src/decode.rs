@@ -65,8 +65,9 @@ pub struct DecodeStats {
 pub struct Decoder {
     /// By index; none where no process has it.
     processes: Vec<Option<Traced>>,
-    frames: FxHashMap<Arc<Frame>, FrameId>,
-    stacks: FxHashMap<Arc<[FrameId]>, StackId>,
+    /// Of each process by itself: the same path can be another file in another container.
+    frames: FxHashMap<(u16, Arc<Frame>), FrameId>,
+    stacks: FxHashMap<(u16, Arc<[FrameId]>), StackId>,
     /// By the producer's id, which is of its process: (plain, charged to a backward()).
     known_stacks: FxHashMap<(u16, u32), KnownStack>,
     codes: FxHashMap<(u16, u32), Code>,
@@ -75,6 +76,7 @@ pub struct Decoder {
     unknown_code: Option<FrameId>,
     driver_events: Vec<Event>,
     next_frame: u32,
+    last_stack: u32,
     /// Who names machine-code frames; without one they are left out.
     names: Option<Sender<Nameless>>,
     /// Counters.
@@ -121,12 +123,13 @@ impl Decoder {
         self.processes.get_mut(usize::from(index))?.as_mut()
     }
 
-    /// Forgets the process that has an index: another one can have it. Frames and stacks that it
-    /// had stay known by what they are.
+    /// Forgets the process that has an index: another one can have it.
     pub fn remove(&mut self, index: u16) {
         if let Some(process) = self.processes.get_mut(usize::from(index)) {
             *process = None;
         }
+        self.frames.retain(|(of, _), _| *of != index);
+        self.stacks.retain(|(of, _), _| *of != index);
         self.known_stacks.retain(|(of, _), _| *of != index);
         self.codes.retain(|(of, _), _| *of != index);
         self.lines.retain(|(of, _, _), _| *of != index);
@@ -378,13 +381,14 @@ impl Decoder {
         frame: Frame,
         out: &mut Vec<Record>,
     ) -> FrameId {
-        if let Some(id) = self.frames.get(&frame) {
+        let key = (head.process, Arc::new(frame));
+        if let Some(id) = self.frames.get(&key) {
             return *id;
         }
         let id = FrameId(self.next_frame);
         self.next_frame += 1;
-        let frame = Arc::new(frame);
-        self.frames.insert(frame.clone(), id);
+        let frame = Arc::clone(&key.1);
+        self.frames.insert(key, id);
         self.push(head, Event::Frame { id, frame }, out);
         id
     }
@@ -398,12 +402,15 @@ impl Decoder {
         if frames.is_empty() {
             return StackId::EMPTY;
         }
-        if let Some(id) = self.stacks.get(&frames) {
+        let key = (head.process, frames);
+        if let Some(id) = self.stacks.get(&key) {
             return *id;
         }
         // StackId::EMPTY is 0.
-        let id = StackId(self.stacks.len() as u32 + 1);
-        self.stacks.insert(frames.clone(), id);
+        self.last_stack += 1;
+        let id = StackId(self.last_stack);
+        let frames = Arc::clone(&key.1);
+        self.stacks.insert(key, id);
         self.push(head, Event::Stack { id, frames }, out);
         id
     }

@@ -1,7 +1,7 @@
 //! The BPF programs in the kernel, and their maps.
 
 use aya::{
-    Ebpf, EbpfLoader,
+    Btf, Ebpf, EbpfLoader,
     maps::{Array, HashMap as BpfHashMap, MapData, PerCpuArray, RingBuf},
     programs::{ProgramError, UProbe},
 };
@@ -45,10 +45,12 @@ impl Loaded {
     /// # Errors
     /// [`AttachError::Load`] with the verifier's last words.
     pub fn new(ring_bytes: u32, many: bool) -> Result<Loaded, AttachError> {
-        let sleepable = Self::load(vramscope_bpf::SLEEPABLE, ring_bytes, many);
+        let kernel = Btf::from_sys_fs().map_err(|error| load_error(&error))?;
+        let load = |object| Self::load(object, ring_bytes, many, &kernel);
+        let sleepable = load(vramscope_bpf::SLEEPABLE);
         let (loaded, sleepable) = match sleepable {
             Ok(loaded) => (loaded, true),
-            Err(sleepable) => match Self::load(vramscope_bpf::PLAIN, ring_bytes, many) {
+            Err(sleepable) => match load(vramscope_bpf::PLAIN) {
                 Ok(loaded) => (loaded, false),
                 Err(plain) => {
                     return Err(AttachError::Load {
@@ -71,12 +73,14 @@ impl Loaded {
         object: &[u8],
         ring_bytes: u32,
         many: bool,
+        kernel: &Btf,
     ) -> Result<(Ebpf, Option<Programs>), String> {
         let mut bpf = EbpfLoader::new()
+            .btf(Some(kernel))
             .map_max_entries(map::RING, ring_bytes)
             .load(object)
             .map_err(|error| chain(&error))?;
-        if many && let Ok(programs) = Programs::load(object, &bpf) {
+        if many && let Ok(programs) = Programs::load(object, &bpf, kernel) {
             return Ok((bpf, Some(programs)));
         }
         for (name, program) in bpf.programs_mut() {

@@ -124,7 +124,12 @@ impl Loaded {
     /// Takes all probes off.
     pub fn detach(&mut self) {
         let Links { hot, others } = mem::take(&mut self.links);
-        closing::close(hot.into_iter().chain(others).map(|(_, link)| link).collect());
+        closing::close(
+            hot.into_iter()
+                .chain(others)
+                .map(|(_, link)| link)
+                .collect(),
+        );
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Options {
     pub step_on: Option<StepOn>,
     /// Whether the processes that it starts are followed, where the backend can.
     pub tree: bool,
+    /// Whether a process may have nothing to probe yet: its probes are placed when it has.
+    pub patient: bool,
     /// Whether the kernel may take many probes in one link, where it can; without, as kernels
     /// before 6.6, it takes seconds to take them off.
     pub shared_links: bool,
@@ -60,6 +62,7 @@ impl Default for Options {
             native: true,
             step_on: None,
             tree: true,
+            patient: false,
             shared_links: true,
         }
     }
@@ -131,6 +134,7 @@ impl Session {
         let launcher = match prospect.check() {
             Ok(()) => None,
             Err(error @ AttachError::Launcher { .. }) if options.tree => Some(error),
+            Err(_) if options.patient => None,
             Err(error) => return Err(error),
         };
         Self::attach_to(prospect, launcher, options)
@@ -162,16 +166,16 @@ impl Session {
             notices,
         );
         if let Some(AttachError::Launcher { pid, command, .. }) = launcher {
-            tree.tell(vec![format!(
+            tree.tell(format!(
                 "process {pid} ({command}) is a launcher: the processes that it starts are watched"
-            )]);
+            ));
         }
         if !sleepable {
-            tree.tell(vec![
+            tree.tell(
                 "this kernel's uprobes cannot wait for memory that is swapped out: a few stacks \
                  may stay unread, and are counted"
                     .into(),
-            ]);
+            );
         }
         match options.watch_devices.then(Watch::open).transpose() {
             Ok(None) => {}
@@ -182,7 +186,7 @@ impl Session {
                     devices.run(&watch_stop, &sender);
                 })?);
             }
-            Err(error) => tree.tell(vec![target::nvml_note(&error)]),
+            Err(error) => tree.tell(target::nvml_note(&error)),
         }
         // Before the first probe is placed: nothing is to wait in the ring.
         let reader = Reader::new(maps, noticed, freed, sender, Arc::clone(&stop));

@@ -18,11 +18,8 @@ use std::{
     path::Path,
 };
 
-use aya::{Ebpf, maps::Map};
-use aya_obj::{
-    Features, Object, ProgramSection,
-    btf::{Btf, BtfFeatures},
-};
+use aya::{Btf, Ebpf, maps::Map};
+use aya_obj::{Features, Object, ProgramSection, btf::BtfFeatures};
 
 /// The programs, loaded for links of many probes.
 pub struct Programs {
@@ -46,26 +43,30 @@ pub struct Place {
 }
 
 impl Programs {
-    /// Loads the programs of an object file whose maps have been made for `bpf`.
+    /// Loads the programs of an object file whose maps have been made for `bpf`. `kernel`: the
+    /// types of the running kernel.
     ///
     /// # Errors
     /// In words; older kernels do not know such programs.
-    pub fn load(object: &[u8], bpf: &Ebpf) -> Result<Programs, String> {
+    pub fn load(object: &[u8], bpf: &Ebpf, kernel: &Btf) -> Result<Programs, String> {
         let mut object = Object::parse(object).map_err(words)?;
         // Whoever knows these links knows all that types can say.
         let known = BtfFeatures::new(true, true, true, true, true, true, true, true);
         let types = object.fixup_and_sanitize_btf(&known).map_err(words)?;
         let types = types.ok_or("the programs have no types")?.to_bytes();
         let types = sys::load_types(&types).map_err(words)?;
-        let kernel = Btf::from_sys_fs().map_err(words)?;
-        object.relocate_btf(&kernel).map_err(words)?;
+        object.relocate_btf(kernel).map_err(words)?;
         let maps = std::mem::take(&mut object.maps);
         let mut made: Vec<(&str, RawFd, &aya_obj::Map)> = Vec::new();
         for (name, map) in &maps {
             let fd = bpf.map(name).and_then(descriptor);
             made.push((name, fd.ok_or_else(|| format!("no map {name}"))?, map));
         }
-        let sections = object.functions.keys().map(|(section, _)| *section).collect();
+        let sections = object
+            .functions
+            .keys()
+            .map(|(section, _)| *section)
+            .collect();
         object
             .relocate_maps(made.into_iter(), &sections)
             .map_err(words)?;

@@ -93,7 +93,11 @@ pub fn attach(
     probes.offsets = offsets.as_ptr() as u64;
     probes.cookies = cookies.as_ptr() as u64;
     probes.cnt = offsets.len() as u32;
-    probes.flags = if returns { BPF_F_UPROBE_MULTI_RETURN } else { 0 };
+    probes.flags = if returns {
+        BPF_F_UPROBE_MULTI_RETURN
+    } else {
+        0
+    };
     probes.pid = pid;
     call(BPF_LINK_CREATE, &mut attributes)
 }

@@ -1,31 +1,37 @@
 //! The processes of a session that the kernel's probes are on: the one that was attached to, and
 //! those that it started.
 
+mod following;
 mod probes;
+mod probing;
+mod sideband;
 mod watcher;
 
-use std::{collections::BTreeMap, num::NonZeroU32, thread, thread::JoinHandle};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    thread::{self, JoinHandle},
+    time::Instant,
+};
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use vramscope_bpf::MAX_PROCESSES;
-use vramscope_events::{Pid, ProbeState, ProbeView};
-use vramscope_python::{FindError, Mapping, Process, ReadError};
+use vramscope_events::{Pid, ProbeView};
+use vramscope_python::Process;
 
 pub(crate) use watcher::Watcher;
 
 use crate::{
     board::{Board, Shareable, lock},
     closing,
-    decode::Traced,
     error::AttachError,
     loader::Loaded,
     nvml::Watched,
-    plan::{StepOn, plan, step_probe},
-    prospect::{Prospect, inspect},
-    python::{no_python, walk_configuration},
+    plan::StepOn,
+    prospect::Prospect,
     reader::Notice,
-    target,
 };
+
+use self::sideband::Sideband;
 
 /// The processes, and what they need to be added and to go.
 pub(crate) struct Tree {
@@ -44,12 +50,23 @@ pub(crate) struct Tree {
     closers: Vec<JoinHandle<()>>,
     closing: Sender<u16>,
     closed: Receiver<u16>,
+    /// What the kernel tells of processes, where it does.
+    sideband: Option<Sideband>,
+    /// Processes that are to be looked at, and when.
+    due: BTreeMap<u32, Instant>,
+    unheard: Unheard,
+    /// Probes of processes that have ended, the latest last.
+    past: VecDeque<(Pid, Vec<ProbeView>)>,
 }
 
 /// A process of the tree.
 struct Member {
     process: Process,
     part: Part,
+    /// Who it is a copy of, by fork(2) alone.
+    copy_of: Option<u32>,
+    /// What it runs, see [`Process::image`].
+    image: Option<u64>,
 }
 
 /// What a process has to do with the session.
@@ -66,7 +83,8 @@ struct Probed {
     index: u16,
     probes: Vec<ProbeView>,
     tensor_layer: bool,
-    driver_layer: bool,
+    /// How many of the libraries that are awaited it had mapped.
+    libraries: usize,
 }
 
 /// The places that processes have in the programs' tables.
@@ -87,6 +105,15 @@ impl Indices {
     }
 }
 
+/// What could not be followed.
+#[derive(Default)]
+struct Unheard {
+    /// Happenings that the kernel had no room for.
+    happenings: u64,
+    /// Processes for which there was no place.
+    processes: u64,
+}
+
 impl Tree {
     /// A tree with its root, which is not probed yet.
     pub fn new(
@@ -97,16 +124,14 @@ impl Tree {
         notices: Sender<Notice>,
     ) -> Tree {
         let (closing, closed) = unbounded();
-        let member = Member {
-            process: root,
-            part: Part::Nothing,
-        };
-        Tree {
+        let pid = root.pid();
+        let root = Member::new(root);
+        let mut tree = Tree {
             loaded,
             follow,
             step_on,
-            root: member.process.pid(),
-            members: BTreeMap::from([(member.process.pid(), member)]),
+            root: pid,
+            members: BTreeMap::from([(pid, root)]),
             indices: Indices::default(),
             began: false,
             board: Shareable::default(),
@@ -115,7 +140,14 @@ impl Tree {
             closers: Vec::new(),
             closing,
             closed,
-        }
+            sideband: None,
+            due: BTreeMap::new(),
+            unheard: Unheard::default(),
+            past: VecDeque::new(),
+        };
+        // Before anybody is looked for: who comes later is told of.
+        tree.listen();
+        tree
     }
 
     /// What the session's owner can read.
@@ -141,185 +173,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Looks for new processes, and for libraries that known ones have loaded since.
-    pub fn look(&mut self) {
-        if self.follow {
-            self.find_children();
-        }
-        let pids: Vec<u32> = self.members.keys().copied().collect();
-        for pid in pids {
-            self.look_at(pid);
-        }
-        self.post();
-    }
-
-    fn find_children(&mut self) {
-        let mut parents: Vec<u32> = self.members.keys().copied().collect();
-        while let Some(parent) = parents.pop() {
-            for child in target::children(parent) {
-                if self.members.contains_key(&child) {
-                    continue;
-                }
-                // It may be over already.
-                if let Ok(process) = Process::open(child) {
-                    let part = Part::Nothing;
-                    self.members.insert(child, Member { process, part });
-                    parents.push(child);
-                }
-            }
-        }
-    }
-
-    fn look_at(&mut self, pid: u32) {
-        let Some(member) = self.members.get(&pid) else {
-            return;
-        };
-        let Ok(mappings) = member.process.mappings() else {
-            return;
-        };
-        match &member.part {
-            Part::Nothing if mappings.iter().any(is_worth_probing) => {
-                match inspect(pid).and_then(|prospect| self.probe(prospect)) {
-                    Ok(probed) => self.admit(pid, probed),
-                    Err(AttachError::Process(ReadError::Gone { .. })) => {}
-                    Err(error) => self.refuse(pid, &error),
-                }
-            }
-            Part::Probed(probed) if !(probed.tensor_layer && probed.driver_layer) => {
-                self.probe_new(pid, &mappings);
-            }
-            _ => {}
-        }
-    }
-
-    /// Places all probes on one process.
-    fn probe(&mut self, prospect: Prospect) -> Result<Probed, AttachError> {
-        let Prospect {
-            process,
-            python,
-            plan,
-            info,
-        } = prospect;
-        let pid = process.pid();
-        let nonzero = NonZeroU32::new(pid).ok_or(ReadError::Gone { pid })?;
-        let mut notes = Vec::new();
-        let python = match python {
-            Ok(python) => Some(python),
-            // Without PyTorch's Python the driver layer is still worth seeing.
-            Err(error @ FindError::NotPython { .. }) => {
-                notes.push(format!("{error}: allocations have no Python lines"));
-                None
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let mut planned = plan.probes;
-        if let Some(on) = &self.step_on {
-            let probe = step_probe(&process, &process.mappings()?, on);
-            if let ProbeState::Absent { consequence } = &probe.view.state
-                && pid == self.root
-            {
-                return Err(AttachError::StepOn {
-                    reason: consequence.clone(),
-                });
-            }
-            planned.insert(0, probe);
-        }
-        let mut walk = no_python();
-        if let Some(python) = &python {
-            let (configuration, quick) = walk_configuration(&process, python)?;
-            walk = configuration;
-            if !quick {
-                notes.push(
-                    "thread states are looked up in the interpreter's list: a few microseconds \
-                     more an allocation with many threads"
-                        .into(),
-                );
-            }
-            if !python.tested {
-                notes.push(target::untested_note(python));
-            }
-        }
-        let index = self.indices.take().ok_or(AttachError::TooMany { pid })?;
-        if let Err(error) = self.loaded.set_python(index, walk) {
-            self.indices.free.push(index);
-            return Err(error);
-        }
-        let environment = target::environment(pid);
-        if target::uses_async_backend(&environment) {
-            notes.push(target::ASYNC_NOTE.into());
-        }
-        if let Some(watched) = &self.watched {
-            watched.add(Pid(pid), &environment);
-        }
-        // Known to the reader before the first record of it can come.
-        let _ = self.notices.send(Notice::Began {
-            index,
-            info: Box::new(info),
-            traced: Box::new(Traced::new(process, python)),
-        });
-        let probes = self.loaded.place(nonzero, index, &planned);
-        if plan.tensor_layer
-            && let Some(error) = tensor_probe_failed(pid, &probes)
-        {
-            self.end(pid, index);
-            return Err(error);
-        }
-        self.tell(notes);
-        self.began = true;
-        Ok(Probed {
-            index,
-            probes,
-            tensor_layer: plan.tensor_layer,
-            driver_layer: plan.driver_layer,
-        })
-    }
-
-    fn probe_new(&mut self, pid: u32, mappings: &[Mapping]) {
-        let Some(Member {
-            process,
-            part: Part::Probed(probed),
-        }) = self.members.get_mut(&pid)
-        else {
-            return;
-        };
-        let plan = plan(process, mappings, None);
-        let Some(pid) = NonZeroU32::new(pid) else {
-            return;
-        };
-        let news: Vec<_> = plan
-            .probes
-            .into_iter()
-            .filter(|probe| {
-                !probe.attachments.is_empty()
-                    && probed.probes.iter().any(|known| {
-                        known.name == probe.view.name
-                            && matches!(known.state, ProbeState::Absent { .. })
-                    })
-            })
-            .collect();
-        for view in self.loaded.place(pid, probed.index, &news) {
-            let known = probed.probes.iter_mut();
-            if let Some(known) = known.into_iter().find(|known| known.name == view.name) {
-                *known = view;
-            }
-        }
-        probed.tensor_layer |= plan.tensor_layer;
-        probed.driver_layer |= plan.driver_layer;
-    }
-
     fn admit(&mut self, pid: u32, probed: Probed) {
         if let Some(member) = self.members.get_mut(&pid) {
             member.part = Part::Probed(probed);
-        }
-    }
-
-    fn refuse(&mut self, pid: u32, error: &AttachError) {
-        let command = target::command(pid);
-        self.tell(vec![format!(
-            "process {pid} ({command}) is not watched: {error}"
-        )]);
-        if let Some(member) = self.members.get_mut(&pid) {
-            member.part = Part::Refused;
         }
     }
 
@@ -330,12 +186,14 @@ impl Tree {
             .map(|(pid, _)| *pid)
             .collect();
         for pid in &ended {
+            self.due.remove(pid);
             if let Some(Member {
                 part: Part::Probed(probed),
                 ..
             }) = self.members.remove(pid)
             {
                 self.end(*pid, probed.index);
+                self.remember(*pid, probed.probes);
             }
         }
         if !ended.is_empty() {
@@ -366,8 +224,16 @@ impl Tree {
                 let _ = self.notices.send(Notice::Retired { index });
             }
             // Then nobody gets its place.
-            Err(error) => self.tell(vec![error.to_string()]),
+            Err(error) => self.tell(error.to_string()),
         }
+    }
+
+    /// What became of the probes of a process is shown when it has ended, too.
+    fn remember(&mut self, pid: u32, probes: Vec<ProbeView>) {
+        if self.past.len() >= usize::from(MAX_PROCESSES) {
+            self.past.pop_front();
+        }
+        self.past.push_back((Pid(pid), probes));
     }
 
     /// Whether all is over: the root has ended, and so has whoever was probed; or whoever might
@@ -382,30 +248,29 @@ impl Tree {
     }
 
     /// Tells the user something, once.
-    pub fn tell(&self, notes: Vec<String>) {
+    pub fn tell(&self, note: String) {
         let mut board = lock(&self.board);
-        for note in notes {
-            if !board.notes.contains(&note) {
-                board.notes.push(note);
-                board.version += 1;
-            }
+        if !board.notes.contains(&note) {
+            board.notes.push(note);
+            board.version += 1;
         }
     }
 
+    /// Shows what became of the probes.
     fn post(&self) {
         let probed = || {
-            self.members
-                .iter()
-                .filter_map(|(pid, member)| match &member.part {
-                    Part::Probed(probed) => Some((Pid(*pid), probed)),
-                    _ => None,
-                })
+            let members = self.members.iter();
+            members.filter_map(|(pid, member)| match &member.part {
+                Part::Probed(probed) => Some((Pid(*pid), probed)),
+                _ => None,
+            })
         };
-        let merged = probes::merged(probed().map(|(pid, probed)| (pid, &probed.probes[..])));
+        let past = self.past.iter().map(|(pid, probes)| (*pid, &probes[..]));
+        let live = probed().map(|(pid, probed)| (pid, &probed.probes[..]));
+        let merged = probes::merged(past.chain(live));
         let mut board = lock(&self.board);
         let board: &mut Board = &mut board;
-        // Of processes that have all ended the last word stays.
-        if !merged.is_empty() && board.probes != merged {
+        if board.probes != merged {
             board.probes = merged;
             board.version += 1;
         }
@@ -422,6 +287,17 @@ impl Tree {
     }
 }
 
+impl Member {
+    fn new(process: Process) -> Member {
+        Member {
+            image: process.image(),
+            process,
+            part: Part::Nothing,
+            copy_of: None,
+        }
+    }
+}
+
 impl Drop for Tree {
     fn drop(&mut self) {
         self.loaded.detach();
@@ -430,25 +306,4 @@ impl Drop for Tree {
             let _ = closer.join();
         }
     }
-}
-
-/// Whether a mapping is of a library that has something to probe.
-fn is_worth_probing(mapping: &Mapping) -> bool {
-    mapping
-        .file_name()
-        .is_some_and(|name| name.starts_with("libc10.so") || name.starts_with("libcuda.so"))
-}
-
-/// What the session stands on must be in place where the library is.
-fn tensor_probe_failed(pid: u32, probes: &[ProbeView]) -> Option<AttachError> {
-    probes.iter().find_map(|probe| match &probe.state {
-        ProbeState::Failed { reason } if probe.name.contains("reportMemoryUsage") => {
-            Some(AttachError::Probe {
-                pid,
-                probe: probe.name.clone(),
-                reason: reason.clone(),
-            })
-        }
-        _ => None,
-    })
 }

@@ -14,10 +14,14 @@ use crossbeam_channel::{Receiver, Sender, bounded, never, select};
 use super::Tree;
 use crate::{error::AttachError, session::spawn};
 
+/// How often what the kernel told is taken, where it tells.
+const ATTEND: Duration = Duration::from_millis(10);
 /// How often the processes' lives are looked at.
 const LIFE: Duration = Duration::from_millis(100);
-/// How often new processes and libraries are looked for.
+/// How often new processes and libraries are looked for where the kernel does not tell of them.
 const LOOK: Duration = Duration::from_secs(1);
+/// The same where it does.
+const LOOK_ALL_THE_SAME: Duration = Duration::from_secs(10);
 
 /// A tree that is looked after.
 pub(crate) struct Watcher {
@@ -82,6 +86,10 @@ fn run(
     let mut last_look = Instant::now();
     let mut last_life = Instant::now();
     let closed = tree.closed.clone();
+    let (tick, look) = match tree.hears() {
+        true => (ATTEND, LOOK_ALL_THE_SAME),
+        false => (LIFE, LOOK),
+    };
     loop {
         select! {
             recv(halted) -> _ => return tree,
@@ -91,13 +99,14 @@ fn run(
                 // The reader has ended; so will we.
                 Err(_) => free = never(),
             },
-            default(LIFE) => {}
+            default(tick) => {}
         }
+        tree.attend();
         if last_life.elapsed() >= LIFE {
             last_life = Instant::now();
             tree.bury();
         }
-        if last_look.elapsed() >= LOOK {
+        if last_look.elapsed() >= look {
             last_look = Instant::now();
             tree.look();
         }
