@@ -191,6 +191,15 @@ impl Process {
         for device in &mut self.devices {
             device.mark(MarkKind::Lost, time);
         }
+        self.look_for_unseen_frees();
+    }
+
+    /// From here on, blocks in whose place others are handed out count as freed.
+    pub fn look_for_unseen_frees(&mut self) {
+        let step = self.steps.now();
+        for device in &mut self.devices {
+            device.lost(step);
+        }
     }
 
     pub fn device_memory(&mut self, id: DeviceId, memory: DeviceMemory) {
