@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub use learn::FindObject;
 pub use rules::Rules;
 
-use self::rules::{Cfa, Rule};
+use vramscope_unwind::Cfa;
+
 use crate::thread;
 
 /// Frames that are kept, innermost first. Deeper ones are cut.
@@ -172,15 +173,6 @@ fn stack_end(sp: u64) -> Option<u64> {
     [block, main]
         .into_iter()
         .find(|end| *end > sp && *end - sp < DEEPEST)
-}
-
-impl Rule {
-    /// There is no caller, or it cannot be found.
-    pub const END: Rule = Rule {
-        cfa: Cfa::End,
-        offset: 0,
-        bp_at: None,
-    };
 }
 
 #[cfg(test)]
