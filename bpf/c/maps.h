@@ -60,7 +60,7 @@ struct raw_frame {
 	__u64 code;
 	__u64 instr;
 	__u32 owner;
-	__u32 pad;
+	__u32 entry; /* the interpreter's C function was called for it */
 };
 
 /* Scratch memory of one running program. Programs may sleep and may be preempted, so per-CPU
@@ -149,6 +149,13 @@ __u32 next_stack = 1;
 /* Rises when a known code object is freed: stacks are known under the epoch they were seen in, so
  * a new object at an old address never passes for the old one. */
 __u64 code_epoch = 0;
+
+static __always_inline __u64 mix(__u64 hash, __u64 value)
+{
+	hash ^= value;
+	hash *= 0x9e3779b97f4a7c15ULL; /* 2^64 / golden ratio */
+	return hash ^ (hash >> 29);
+}
 
 static __always_inline void count(__u32 index)
 {

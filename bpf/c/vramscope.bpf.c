@@ -4,6 +4,7 @@
  * few bytes behind a function's entry (see the planner); the argument registers are untouched
  * there, the stack pointer may have moved by the cookie's delta.
  */
+#include "native.h"
 #include "python.h"
 
 /* bpf_loop, bpf_probe_read_user and bpf_ktime_get_ns are for programs under the GPL. */
@@ -79,12 +80,21 @@ static __always_inline void fill_stack(struct vs_header *head, __u32 process)
 	head->flags |= VS_FLAG_BACKWARD;
 }
 
+/* The same with the machine code between Python and the probe. */
+static __always_inline void fill_whole_stack(struct vs_header *head, __u32 process,
+					     struct place place)
+{
+	fill_stack(head, process);
+	add_native(head, process, place);
+}
+
 /* c10::reportMemoryUsageToProfiler(void *ptr, int64_t size, size_t allocated, size_t reserved,
  * c10::Device): every block handed out (size > 0) and given back (size < 0). */
 UPROBE
 int tensor_memory(struct pt_regs *ctx)
 {
-	__u32 process = cookie_process(bpf_get_attach_cookie(ctx));
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 process = cookie_process(cookie);
 	struct vs_tensor record = {};
 	__u32 device = ctx->r8 & 0xffff;
 
@@ -97,7 +107,7 @@ int tensor_memory(struct pt_regs *ctx)
 	record.reserved = ctx->cx;
 	record.head.device = device >> 8;
 	if (record.size > 0)
-		fill_stack(&record.head, process);
+		fill_whole_stack(&record.head, process, caller_of(ctx, cookie_delta(cookie)));
 	send(&record, sizeof(record));
 	return 0;
 }
@@ -106,7 +116,8 @@ int tensor_memory(struct pt_regs *ctx)
 UPROBE
 int tensor_oom(struct pt_regs *ctx)
 {
-	__u32 process = cookie_process(bpf_get_attach_cookie(ctx));
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 process = cookie_process(cookie);
 	struct vs_oom record = {};
 
 	fill_head(&record.head, VS_OOM, process);
@@ -114,7 +125,7 @@ int tensor_oom(struct pt_regs *ctx)
 	record.allocated = ctx->si;
 	record.reserved = ctx->dx;
 	record.head.device = (ctx->cx >> 8) & 0xff;
-	fill_stack(&record.head, process);
+	fill_whole_stack(&record.head, process, caller_of(ctx, cookie_delta(cookie)));
 	send(&record, sizeof(record));
 	return 0;
 }
@@ -175,7 +186,7 @@ int backward_leave(struct pt_regs *ctx)
 }
 
 static __always_inline void send_driver(__u32 process, struct driver_call *call, __u64 address,
-					__s32 result)
+					__s32 result, struct place place)
 {
 	struct vs_driver record = {};
 
@@ -196,7 +207,7 @@ static __always_inline void send_driver(__u32 process, struct driver_call *call,
 	case VS_VMM_UNMAP:
 		break;
 	default:
-		fill_stack(&record.head, process);
+		fill_whole_stack(&record.head, process, place);
 	}
 	send(&record, sizeof(record));
 }
@@ -209,6 +220,7 @@ int driver_enter(struct pt_regs *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx), thread = bpf_get_current_pid_tgid();
 	__u32 process = cookie_process(cookie);
 	struct driver_call call = {}, *outer;
+	struct place nowhere = {};
 	int location[2] = {};
 
 	call.function = cookie_function(cookie);
@@ -222,11 +234,11 @@ int driver_enter(struct pt_regs *ctx)
 	case VS_FREE_ASYNC:
 	case VS_HOST_FREE:
 	case VS_VMM_RELEASE:
-		send_driver(process, &call, ctx->di, 0);
+		send_driver(process, &call, ctx->di, 0, nowhere);
 		return 0;
 	case VS_VMM_UNMAP:
 		call.size = ctx->si;
-		send_driver(process, &call, ctx->di, 0);
+		send_driver(process, &call, ctx->di, 0, nowhere);
 		return 0;
 	case VS_VMM_MAP:
 		call.out = ctx->di;
@@ -278,7 +290,7 @@ int driver_leave(struct pt_regs *ctx)
 		call.size *= read_u64(call.extra);
 		call.extra = 0;
 	}
-	send_driver(process, &call, address, 0);
+	send_driver(process, &call, address, 0, returned_to(ctx));
 	return 0;
 }
 
@@ -312,6 +324,14 @@ int step_nvtx(struct pt_regs *ctx)
 		return 0;
 	fill_head(&record.head, VS_USER, cookie_process(bpf_get_attach_cookie(ctx)));
 	send(&record, sizeof(record));
+	return 0;
+}
+
+/* The dynamic loader's word that libraries come or go. */
+UPROBE
+int loader_state(struct pt_regs *ctx)
+{
+	loader_moved(cookie_process(bpf_get_attach_cookie(ctx)));
 	return 0;
 }
 

@@ -14,7 +14,12 @@ use vramscope_bpf::{Cookie, MAX_PROCESSES, map, program};
 use vramscope_events::{ProbeState, ProbeView};
 use vramscope_wire as wire;
 
-use crate::{error::AttachError, plan::Probe, pod::PythonValue};
+use crate::{
+    error::AttachError,
+    native::Native,
+    plan::Probe,
+    pod::{NativeValue, PythonValue, RulesValue},
+};
 
 /// The ring's size: at the 64 bytes of an event it holds a million of them, about a second of the
 /// fastest allocation loop that PyTorch can run.
@@ -28,6 +33,8 @@ pub struct Loaded {
     hot_link: Option<UProbeLink>,
     /// Whether the programs can wait for memory.
     pub sleepable: bool,
+    /// Processes whose machine code is unwound, so far.
+    unwound: u64,
 }
 
 /// The maps that the reader needs.
@@ -38,6 +45,10 @@ pub struct ReaderMaps {
     pub counters: PerCpuArray<MapData, u64>,
     /// Known code objects: (address, process) -> (id, first traceable byte).
     pub codes: BpfHashMap<MapData, [u64; 2], [u32; 2]>,
+    /// What unwinding needs, by process.
+    pub natives: Array<MapData, NativeValue>,
+    /// Unwind rules, by set.
+    pub rules: Array<MapData, RulesValue>,
 }
 
 impl Loaded {
@@ -52,6 +63,7 @@ impl Loaded {
                 links: Vec::new(),
                 hot_link: None,
                 sleepable: true,
+                unwound: 0,
             }),
             Err(sleepable) => match Self::load(vramscope_bpf::PLAIN, ring_bytes) {
                 Ok(bpf) => Ok(Loaded {
@@ -59,6 +71,7 @@ impl Loaded {
                     links: Vec::new(),
                     hot_link: None,
                     sleepable: false,
+                    unwound: 0,
                 }),
                 Err(plain) => Err(AttachError::Load {
                     detail: format!("{plain}; sleepable: {sleepable}"),
@@ -103,6 +116,41 @@ impl Loaded {
             .map_err(|error| load_error(&error))
     }
 
+    /// Tells the programs how to unwind the machine code of process `index`. `interpreter` is where
+    /// its interpreter's code lies, `loader_state` where its dynamic loader says what it is at; 0
+    /// where that is not known.
+    ///
+    /// # Errors
+    /// [`AttachError::Load`] when the kernel refuses.
+    pub fn set_native(
+        &mut self,
+        index: u16,
+        native: Native,
+        interpreter: std::ops::Range<u64>,
+        loader_state: u64,
+    ) -> Result<(), AttachError> {
+        debug_assert!(index < MAX_PROCESSES);
+        self.unwound += 1;
+        let value = wire::vs_native {
+            interpreter_start: interpreter.start,
+            interpreter_end: interpreter.end,
+            // Counted up from there for each library that goes.
+            epoch: self.unwound << 32,
+            loader_state,
+            mode: native.mode(),
+            unloading: 0,
+        };
+        let map = self
+            .bpf
+            .map_mut(map::NATIVES)
+            .ok_or_else(|| missing(map::NATIVES))?;
+        let mut natives: Array<_, NativeValue> =
+            Array::try_from(map).map_err(|error| load_error(&error))?;
+        natives
+            .set(u32::from(index), NativeValue(value), 0)
+            .map_err(|error| load_error(&error))
+    }
+
     /// Tells the programs which NVTX range marks a step.
     ///
     /// # Errors
@@ -140,6 +188,8 @@ impl Loaded {
             counters: PerCpuArray::try_from(take(map::COUNTERS)?)
                 .map_err(|error| load_error(&error))?,
             codes: BpfHashMap::try_from(take(map::CODES)?).map_err(|error| load_error(&error))?,
+            natives: Array::try_from(take(map::NATIVES)?).map_err(|error| load_error(&error))?,
+            rules: Array::try_from(take(map::RULES)?).map_err(|error| load_error(&error))?,
         })
     }
 

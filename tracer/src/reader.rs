@@ -17,6 +17,7 @@ use vramscope_wire as wire;
 use crate::{
     decode::{Decoder, KnownCodes},
     loader::ReaderMaps,
+    pod::{NativeValue, RulesValue},
     session::now,
 };
 
@@ -48,14 +49,22 @@ pub(crate) struct Lost {
     undecodable: u64,
 }
 
-struct Codes<'a>(&'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>);
+struct Known<'a> {
+    codes: &'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>,
+    natives: &'a aya::maps::Array<aya::maps::MapData, NativeValue>,
+}
 
-impl KnownCodes for Codes<'_> {
+impl KnownCodes for Known<'_> {
     fn id(&self, address: u64, process: u16) -> Option<u32> {
-        self.0
+        self.codes
             .get(&[address, u64::from(process)], 0)
             .ok()
             .map(|[id, _]| id)
+    }
+
+    fn epoch(&self, process: u16) -> Option<u64> {
+        let native = self.natives.get(&u32::from(process), 0).ok()?;
+        Some(native.0.epoch)
     }
 }
 
@@ -91,12 +100,19 @@ impl Reader {
     /// Fills `batch` from the ring; whether there may be more.
     fn drain(&mut self, batch: &mut Vec<Record>) -> bool {
         let Reader { maps, decoder, .. } = self;
-        let codes = Codes(&maps.codes);
+        let known = Known {
+            codes: &maps.codes,
+            natives: &maps.natives,
+        };
         while batch.len() < BATCH {
             let Some(item) = maps.ring.next() else {
                 return false;
             };
-            decoder.decode(&item, &codes, batch);
+            decoder.decode(&item, &known, batch);
+            for (set, rules) in decoder.rules.changes() {
+                // A rule that the kernel does not take is asked for again.
+                let _ = maps.rules.set(set, RulesValue(rules), 0);
+            }
         }
         true
     }
@@ -120,7 +136,9 @@ impl Reader {
         let ring_full = counter(wire::vs_counter_VS_COUNT_RING_FULL);
         let stacks = counter(wire::vs_counter_VS_COUNT_BODY_LOST)
             + counter(wire::vs_counter_VS_COUNT_NO_SLOT)
-            + counter(wire::vs_counter_VS_COUNT_UNREADABLE);
+            + counter(wire::vs_counter_VS_COUNT_UNREADABLE)
+            + counter(wire::vs_counter_VS_COUNT_NATIVE_LOST)
+            + self.decoder.stats.stale_stacks;
         let table_full = counter(wire::vs_counter_VS_COUNT_TABLE_FULL);
         let undecodable = self.decoder.stats.undecodable;
         let news = [

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo, Record, Time};
 use vramscope_python::{FindError, Process};
 
@@ -21,12 +21,14 @@ use crate::{
     inject::{Injected, lock},
     kernel::{self, Standing},
     loader::{DEFAULT_RING_BYTES, Loaded},
+    native::Native,
     nvml::Watch,
     plan::{StepOn, plan, step_probe},
     prospect::{Prospect, inspect},
     python::walk_configuration,
     reader::{Lost, Reader},
     target,
+    unwind::{self, code::CodeMap, names::name_frames},
 };
 
 /// How a session is made.
@@ -40,8 +42,8 @@ pub struct Options {
     pub library: Option<PathBuf>,
     /// Whether CUPTI may be used, where the backend does.
     pub cupti: bool,
-    /// Whether machine-code frames are wanted, where the backend can give them.
-    pub native: bool,
+    /// When machine code is unwound.
+    pub native: Native,
     /// What marks a step, where it is a place in machine code.
     pub step_on: Option<StepOn>,
 }
@@ -53,7 +55,7 @@ impl Default for Options {
             watch_devices: true,
             library: None,
             cupti: true,
-            native: true,
+            native: Native::default(),
             step_on: None,
         }
     }
@@ -175,6 +177,13 @@ impl Session {
             loaded.set_python(INDEX, configuration)?;
         }
         let mut planned = plan.probes;
+        if options.native != Native::Never {
+            let mappings = process.mappings()?;
+            let (probe, state) = unwind::loader::probe(&process, &mappings);
+            let interpreter = CodeMap::interpreter(&mappings, python.as_ref());
+            loaded.set_native(INDEX, options.native, interpreter, state)?;
+            planned.insert(0, probe);
+        }
         if let Some(on) = &options.step_on {
             let probe = step_probe(&process, &process.mappings()?, on);
             if let ProbeState::Absent { consequence } = &probe.view.state {
@@ -214,9 +223,16 @@ impl Session {
             }
             Err(error) => notes.push(target::nvml_note(&error)),
         }
+        let mut decoder = Decoder::new(vec![Traced::new(process.clone(), python)]);
+        if options.native != Native::Never {
+            let (names, nameless) = unbounded();
+            let to = sender.clone();
+            threads.push(spawn("symbols", move || name_frames(&nameless, &to))?);
+            decoder = decoder.with_names(names);
+        }
         let reader = Reader {
             maps,
-            decoder: Decoder::new(vec![Traced::new(process.clone(), python)]),
+            decoder,
             process: process.clone(),
             sender,
             stop: stop.clone(),

@@ -31,7 +31,7 @@ pub use attach::{Loaded, can_inject};
 pub use peer::{Board, Wishes, lock};
 pub use socket::{Listener, runtime_directory};
 
-use crate::native::name_frames;
+use crate::unwind::names::name_frames;
 
 use self::{
     peer::{Shareable, greet},
