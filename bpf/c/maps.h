@@ -165,6 +165,23 @@ static __always_inline void count(__u32 index)
 		__sync_fetch_and_add(value, 1);
 }
 
+/* Always 0, as the verifier knows. */
+const volatile __u32 never = 0;
+
+/* Makes a program use its thread's own stack.
+ *
+ * Since 6.13 the kernel gives programs of this type a stack of the processor's where theirs is 64
+ * bytes or more (PRIV_STACK_ADAPTIVE in kernel/bpf/verifier.c), since kprobes run to their end before
+ * the next one begins. Uprobes do not: they sleep and are preempted, and the next one on that
+ * processor would write over what they left there. A program with a tail call gets none; this one is
+ * in a branch that the verifier takes out again.
+ */
+static __always_inline void own_stack(void *ctx)
+{
+	if (never)
+		bpf_tail_call(ctx, &counters, 0);
+}
+
 /* Reads memory of the process. A page that is not mapped in right now (swapped out, being moved
  * between NUMA nodes) makes the quick read fail; a sleepable program then waits for it. */
 static __always_inline long read_user(void *to, __u32 size, __u64 from)

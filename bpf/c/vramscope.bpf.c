@@ -20,6 +20,16 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define DEVICE_TYPE_CUDA 1
 
+/* A program, and its body. */
+#define PROBE(kind, name)                                    \
+	static __always_inline int name##_body(struct pt_regs *ctx); \
+	kind int name(struct pt_regs *ctx)                   \
+	{                                                    \
+		own_stack(ctx);                              \
+		return name##_body(ctx);                     \
+	}                                                    \
+	static __always_inline int name##_body(struct pt_regs *ctx)
+
 static __always_inline __u32 cookie_process(__u64 cookie)
 {
 	return cookie & (VS_MAX_PROCESSES - 1);
@@ -90,8 +100,7 @@ static __always_inline void fill_whole_stack(struct vs_header *head, __u32 proce
 
 /* c10::reportMemoryUsageToProfiler(void *ptr, int64_t size, size_t allocated, size_t reserved,
  * c10::Device): every block handed out (size > 0) and given back (size < 0). */
-UPROBE
-int tensor_memory(struct pt_regs *ctx)
+PROBE(UPROBE, tensor_memory)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 process = cookie_process(cookie);
@@ -113,8 +122,7 @@ int tensor_memory(struct pt_regs *ctx)
 }
 
 /* c10::reportOutOfMemoryToProfiler(int64_t size, size_t allocated, size_t reserved, c10::Device) */
-UPROBE
-int tensor_oom(struct pt_regs *ctx)
+PROBE(UPROBE, tensor_oom)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 process = cookie_process(cookie);
@@ -131,8 +139,7 @@ int tensor_oom(struct pt_regs *ctx)
 }
 
 /* torch::autograd::Engine::execute, at entry. */
-UPROBE
-int backward_enter(struct pt_regs *ctx)
+PROBE(UPROBE, backward_enter)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), thread = bpf_get_current_pid_tgid();
 	__u32 process = cookie_process(cookie);
@@ -162,8 +169,7 @@ int backward_enter(struct pt_regs *ctx)
 
 /* The same function, at each of its return instructions. No return probe: it would replace the
  * return address on the stack, and a C++ exception that passes there would end the process. */
-UPROBE
-int backward_leave(struct pt_regs *ctx)
+PROBE(UPROBE, backward_leave)
 {
 	__u32 process = cookie_process(bpf_get_attach_cookie(ctx));
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -214,8 +220,7 @@ static __always_inline void send_driver(__u32 process, struct driver_call *call,
 
 /* A function of libcuda, at entry. What gives memory back is told here, before another thread can
  * be given the same address; what hands memory out is told when it returns. */
-UPROBE
-int driver_enter(struct pt_regs *ctx)
+PROBE(UPROBE, driver_enter)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), thread = bpf_get_current_pid_tgid();
 	__u32 process = cookie_process(cookie);
@@ -270,8 +275,7 @@ int driver_enter(struct pt_regs *ctx)
 }
 
 /* The same functions, at their return. C functions: no exception passes through them. */
-URETPROBE
-int driver_leave(struct pt_regs *ctx)
+PROBE(URETPROBE, driver_leave)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), thread = bpf_get_current_pid_tgid();
 	__u32 process = cookie_process(cookie);
@@ -295,8 +299,7 @@ int driver_leave(struct pt_regs *ctx)
 }
 
 /* A function that the user named: a step begins. */
-UPROBE
-int step_symbol(struct pt_regs *ctx)
+PROBE(UPROBE, step_symbol)
 {
 	struct vs_mark record = {};
 
@@ -306,8 +309,7 @@ int step_symbol(struct pt_regs *ctx)
 }
 
 /* nvtxRangePushA(const char *name): a step begins if it is the range that the user named. */
-UPROBE
-int step_nvtx(struct pt_regs *ctx)
+PROBE(UPROBE, step_nvtx)
 {
 	struct range_name name = {}, *wanted;
 	struct vs_mark record = {};
@@ -328,16 +330,14 @@ int step_nvtx(struct pt_regs *ctx)
 }
 
 /* The dynamic loader's word that libraries come or go. */
-UPROBE
-int loader_state(struct pt_regs *ctx)
+PROBE(UPROBE, loader_state)
 {
 	loader_moved(cookie_process(bpf_get_attach_cookie(ctx)));
 	return 0;
 }
 
 /* CPython's code_dealloc(PyObject *): the code object is about to go. */
-UPROBE
-int code_freed(struct pt_regs *ctx)
+PROBE(UPROBE, code_freed)
 {
 	struct code_key key = {
 		.address = ctx->di,
