@@ -51,6 +51,50 @@ pub fn holder(holder: &Holder) -> String {
     }
 }
 
+/// The same in a few words that go after "held by".
+///
+/// ```
+/// # use vramscope_holders::{Holder, Kind, words};
+/// let holder = Holder {
+///     kind: Kind::Tensor,
+///     path: "__main__.replay[*]".into(),
+///     example: "__main__.replay[3]".into(),
+///     graph: vec![],
+///     graph_length: 0,
+///     notes: vec!["a deque of 87, at most 120".into()],
+///     container_length: Some(87),
+///     container_bound: Some(120),
+///     members: vec![0, 1],
+/// };
+/// assert_eq!(words::short(&holder), "`__main__.replay`");
+/// ```
+pub fn short(holder: &Holder) -> String {
+    // That it is at some position in it goes without saying.
+    let path = holder.path.trim_end_matches("[*]");
+    match holder.kind {
+        Kind::Tensor | Kind::Gradient => format!("`{path}`"),
+        Kind::Graph => format!("the autograd graph behind `{path}`"),
+        Kind::Garbage => "garbage that waits for the collector".into(),
+        Kind::Native if path.is_empty() => "no Python object (native)".into(),
+        Kind::Native => "a cycle in C++".into(),
+        Kind::Extension => "C or C++ code".into(),
+        Kind::Unknown => "something that was not found".into(),
+    }
+}
+
+/// A kind as it is written in JSON.
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tensor => "tensor",
+        Kind::Gradient => "gradient",
+        Kind::Graph => "graph",
+        Kind::Garbage => "garbage",
+        Kind::Extension => "extension",
+        Kind::Native => "native",
+        Kind::Unknown => "unknown",
+    }
+}
+
 /// The verdict's half sentence: what keeps most of the blocks, where that is known.
 pub fn summary(answer: &Answer) -> Option<String> {
     let total: usize = answer.holders.iter().map(|one| one.members.len()).sum();
