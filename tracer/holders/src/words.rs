@@ -28,16 +28,14 @@ pub fn holder(holder: &Holder) -> String {
         false => format!(" ({})", holder.notes.join("; ")),
     };
     match holder.kind {
-        Kind::Tensor | Kind::Gradient => format!("`{}`{notes}", holder.path),
+        Kind::Tensor | Kind::Gradient => format!("{}{notes}", quoted(&holder.path)),
         Kind::Graph => {
             let mut nodes = holder.graph.join(" -> ");
             if holder.graph.len() as u64 != holder.graph_length {
                 nodes.push_str(&format!("; up to {} nodes", holder.graph_length));
             }
-            format!(
-                "the autograd graph behind `{}`{notes} ({nodes})",
-                holder.path
-            )
+            let path = quoted(&holder.path);
+            format!("the autograd graph behind {path}{notes} ({nodes})")
         }
         Kind::Garbage => format!(
             "garbage that waits for the collector: {}{notes}",
@@ -72,13 +70,21 @@ pub fn short(holder: &Holder) -> String {
     // That it is at some position in it goes without saying.
     let path = holder.path.trim_end_matches("[*]");
     match holder.kind {
-        Kind::Tensor | Kind::Gradient => format!("`{path}`"),
-        Kind::Graph => format!("the autograd graph behind `{path}`"),
+        Kind::Tensor | Kind::Gradient => quoted(path),
+        Kind::Graph => format!("the autograd graph behind {}", quoted(path)),
         Kind::Garbage => "garbage that waits for the collector".into(),
         Kind::Native if path.is_empty() => "no Python object (native)".into(),
         Kind::Native => "a cycle in C++".into(),
         Kind::Extension => "C or C++ code".into(),
         Kind::Unknown => "something that was not found".into(),
+    }
+}
+
+/// A way between quotes; one that begins with a variable's name has its own.
+fn quoted(path: &str) -> String {
+    match path.starts_with("local ") {
+        true => path.to_owned(),
+        false => format!("`{path}`"),
     }
 }
 
