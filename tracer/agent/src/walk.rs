@@ -26,8 +26,7 @@ const IS_ROOT: u32 = 1 << 31;
 const CLOCK_EVERY: u32 = 256;
 /// What a tensor counts there: it is read by system calls.
 const CLOCK_OF_TENSOR: u32 = 8;
-/// So many references of an object are followed at once to see whether it leads anywhere, and so many
-/// of a large container's own, beside its items.
+/// So many references of an object are followed at once to see whether it leads anywhere.
 const FEW: u32 = 64;
 /// A place of the table of addresses, which is never more than seven eighths full.
 const BYTES_A_KNOWN: usize = 20;
@@ -195,7 +194,7 @@ impl Walk {
             };
             let whole = match gil.is_large(object) {
                 true => self.look_into_large(gil, object, at, reader, &mut clock, memory),
-                false => self.look_into(gil, object, at, u64::MAX, reader, &mut clock),
+                false => self.look_into(gil, object, at, [0; 2], reader, &mut clock),
             };
             if !whole {
                 return match self.memory_soon() > memory {
@@ -217,14 +216,14 @@ impl Walk {
         self.seen_of_first = Seen::default();
     }
 
-    /// Looks at the first `most` children that the collector's walk shows, from where it stopped on;
-    /// whether that was all.
+    /// Looks at the children that the collector's walk shows, from where it stopped on, as far as one
+    /// of `until`; whether that was all.
     fn look_into(
         &mut self,
         gil: &Gil<'_>,
         object: Object<'_>,
         at: u32,
-        most: u64,
+        until: [u64; 2],
         reader: &mut Reader<'_>,
         clock: &mut Clock<'_>,
     ) -> bool {
@@ -232,12 +231,15 @@ impl Walk {
         let mut seen = 0;
         let mut is_over = false;
         gil.children(object, &mut |child| {
+            if until.contains(&child.address()) {
+                return false;
+            }
             seen += 1;
             if seen > skip {
                 let weight = self.meet(gil, child, at, NO_PLACE, reader);
                 is_over = clock.is_over(weight);
             }
-            !is_over && seen < most
+            !is_over
         });
         self.seen_of_first.children = seen.max(skip);
         !is_over
@@ -253,12 +255,11 @@ impl Walk {
         clock: &mut Clock<'_>,
         memory: u64,
     ) -> bool {
-        let own = u64::from(FEW);
-        if self.seen_of_first.children < own {
-            if !self.look_into(gil, object, at, own, reader, clock) {
+        if !gil.is_plain_container(object) && self.seen_of_first.place == 0 {
+            let until = gil.first_items(object);
+            if !self.look_into(gil, object, at, until, reader, clock) {
                 return false;
             }
-            self.seen_of_first.children = own;
         }
         while let Some(entry) = gil.entry(object, self.seen_of_first.place) {
             let place = u32::try_from(self.seen_of_first.place).unwrap_or(NO_PLACE);

@@ -33,6 +33,27 @@ impl Gil<'_> {
             }
     }
 
+    /// The addresses of what the collector's walk of a large container shows first of its items; before
+    /// them come the parts that a class derived from a container adds.
+    pub(crate) fn first_items(&self, container: Object<'_>) -> [u64; 2] {
+        let address = |object: Option<Object<'_>>| object.map_or(0, Object::address);
+        if self.is(container, self.python.types.dict) {
+            // Keys that are text are not shown.
+            let first = self.entry(container, 0);
+            return first.map_or([0; 2], |first| [address(first.key), address(first.value)]);
+        }
+        // Lists and tuples are walked from their end.
+        let last = container.item_count().saturating_sub(1);
+        [address(self.item(container, last)), 0]
+    }
+
+    /// Whether an object is of one of the interpreter's own containers, which hold nothing but items.
+    pub(crate) fn is_plain_container(&self, object: Object<'_>) -> bool {
+        let types = &self.python.types;
+        let kind = object.kind();
+        self.is_set(kind) || [types.list, types.tuple, types.dict].contains(&kind)
+    }
+
     /// What lies at a place of a list, a tuple, a dictionary or a set; None past its end, and of
     /// anything else.
     pub(crate) fn entry<'s>(&'s self, container: Object<'s>, place: u64) -> Option<Entry<'s>> {
