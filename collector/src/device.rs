@@ -8,6 +8,7 @@ use vramscope_events::{
 use crate::{
     book::{Book, NewSites},
     floor::FloorSeries,
+    retained::Answers,
     site::FloorHistory,
     stacks::Stacks,
     steps::Renumber,
@@ -53,6 +54,8 @@ pub(crate) struct Device {
     /// Requests of the large pool that made the cache grow although more than enough was cached.
     pub unusable_cache: UnusableCache,
     pending_segments: Vec<(Address, Bytes)>,
+    /// What the process answered when it was asked who holds blocks.
+    pub answers: Answers,
     /// The verdict of the last step at which one was asked for.
     pub verdict: Option<Verdict>,
 }
@@ -95,6 +98,7 @@ impl Device {
             out_of_memory: None,
             unusable_cache: UnusableCache::default(),
             pending_segments: Vec::new(),
+            answers: Answers::default(),
             verdict: None,
         }
     }

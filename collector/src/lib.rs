@@ -36,6 +36,7 @@ pub mod ranks;
 pub mod recorder;
 pub mod replay;
 pub mod report;
+mod retained;
 mod site;
 mod snapshot;
 mod source;

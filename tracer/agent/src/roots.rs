@@ -2,13 +2,14 @@
 
 use std::ffi::CStr;
 
+use rustc_hash::FxHashSet;
+
 use crate::python::{Gil, Object};
 
 /// The deepest frame of a thread that is looked at.
 const DEEPEST: usize = 200;
-/// `PyFrameObject` and the interpreter's own frame, 3.11 to 3.13 (Include/internal/pycore_frame.h).
+/// `PyFrameObject.f_frame`, the way to the interpreter's own frame: 3.11 to 3.14 (Include/internal/pycore_frame.h).
 const FRAME_OF_OBJECT: u64 = 24;
-const LOCALS_OF_FRAME: u64 = 72;
 
 /// Tells a root.
 pub(crate) type See<'a> = dyn FnMut(&Gil<'_>, Object<'_>, &dyn Fn() -> Root) + 'a;
@@ -20,6 +21,22 @@ pub(crate) struct Root {
     pub name: String,
     /// The object is a namespace: what it holds are names, not keys.
     pub is_namespace: bool,
+}
+
+/// The modules but `__main__`, and their namespaces, by their addresses.
+pub(crate) fn far(gil: &Gil<'_>, far: &mut FxHashSet<u64>) {
+    far.clear();
+    let Some(modules) = gil.modules() else {
+        return;
+    };
+    far.insert(modules.address());
+    gil.entries(modules, &mut |name, module| {
+        if gil.text(name).as_deref() != Some("__main__") {
+            far.insert(module.address());
+            far.extend(gil.namespace(module).map(|namespace| namespace.address()));
+        }
+        true
+    });
 }
 
 /// All roots, those that a person knows best first.
@@ -122,7 +139,8 @@ fn locals<'g>(gil: &'g Gil<'_>, frame: Object<'g>) -> Vec<Option<Object<'g>>> {
     let count = gil
         .attribute(frame, c"f_code", |code| variables(gil, code).len())
         .unwrap_or(0);
-    gil.frame_slots(frame, FRAME_OF_OBJECT, LOCALS_OF_FRAME, count)
+    let at = gil.python().frame_variables_at();
+    gil.frame_slots(frame, FRAME_OF_OBJECT, at, count)
 }
 
 /// The names of a function's variables, in the order of their slots.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Bytes, DeviceId, FrameId, Pid, ProcessInfo, StackId, Tid, Time};
+use crate::{Address, Bytes, DeviceId, FrameId, Holders, Pid, ProcessInfo, StackId, Tid, Time};
 
 /// One thing that happened in a traced process, in the order in which it took effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,6 +179,8 @@ pub enum Event {
         /// Bytes that this process has taken, where the driver tells it.
         used_by_process: Option<Bytes>,
     },
+    /// The process was asked what holds some blocks, and answered.
+    Holders(Arc<Holders>),
     /// A process is traced from here on.
     ProcessStarted {
         /// Who it is.

@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 mod event;
+mod holders;
 mod id;
 mod session;
 
@@ -17,5 +18,6 @@ pub use event::{
     Alloc, Event, Frame, FrameKind, Free, Layer, LostCause, OutOfMemory, Record, StepMark,
     StepMarkKind, Totals,
 };
+pub use holders::{Holder, Holders};
 pub use id::{Address, Bytes, DeviceId, FrameId, Pid, StackId, Tid, Time};
 pub use session::{Backend, ProbeState, ProbeView, ProcessInfo, Role};

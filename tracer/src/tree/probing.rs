@@ -1,19 +1,21 @@
 //! From a process of the tree to one that is probed.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, ops::Range, sync::Arc};
 
-use vramscope_events::{Pid, ProbeState, ProbeView};
-use vramscope_python::{FindError, Mapping, ReadError};
+use vramscope_events::{Pid, ProbeState, ProbeView, ProcessInfo};
+use vramscope_python::{FindError, Mapping, Process, Python, ReadError};
 
-use super::{Member, Part, Probed, Tree};
+use super::{Member, Part, Probed, Recipe, Tree};
 use crate::{
     decode::Traced,
     error::AttachError,
-    plan::{self, plan, step_probe},
+    native::Native,
+    plan::{self, Probe, plan, step_probe},
     prospect::{Prospect, inspect},
     python::{no_python, walk_configuration},
     reader::Notice,
     target,
+    unwind::{self, code::CodeMap},
 };
 
 impl Tree {
@@ -28,29 +30,65 @@ impl Tree {
         let libraries = plan::libraries(&mappings);
         match &member.part {
             Part::Nothing if libraries > 0 => {
-                match inspect(pid).and_then(|prospect| self.probe(prospect)) {
+                let process = member.process.clone();
+                let probed = match self.original(pid, libraries) {
+                    Some(recipe) => self.probe_copy(process, recipe),
+                    None => inspect(pid).and_then(|prospect| self.probe(prospect)),
+                };
+                match probed {
                     Ok(probed) => self.admit(pid, probed),
                     Err(AttachError::Process(ReadError::Gone { .. })) => {}
                     Err(error) => self.refuse(pid, &error),
                 }
             }
-            Part::Probed(probed) if probed.libraries != libraries || self.step_on.is_some() => {
+            Part::Probed(probed) if probed.libraries() != libraries || self.step_on.is_some() => {
                 self.probe_more(pid, &mappings);
             }
             _ => {}
         }
     }
 
+    /// What was found in the process that this one is a copy of: all of it is here too, at the same
+    /// addresses.
+    fn original(&self, pid: u32, libraries: usize) -> Option<Arc<Recipe>> {
+        let original = self.members.get(&pid)?.copy_of?;
+        match &self.members.get(&original)?.part {
+            Part::Probed(probed) if probed.again.is_none() && probed.libraries() == libraries => {
+                Some(Arc::clone(&probed.recipe))
+            }
+            _ => None,
+        }
+    }
+
+    fn probe_copy(&mut self, process: Process, recipe: Arc<Recipe>) -> Result<Probed, AttachError> {
+        let pid = process.pid();
+        let info = ProcessInfo {
+            pid: Pid(pid),
+            command: target::command(pid),
+            ..recipe.info.clone()
+        };
+        self.place(process, info, recipe)
+    }
+
     /// Places all probes on one process.
     pub(super) fn probe(&mut self, prospect: Prospect) -> Result<Probed, AttachError> {
+        let process = prospect.process.clone();
+        let (recipe, notes) = self.recipe(prospect)?;
+        let probed = self.place(process, recipe.info.clone(), Arc::new(recipe))?;
+        for note in notes {
+            self.tell(note);
+        }
+        Ok(probed)
+    }
+
+    /// What to do with a process, and what its user should know.
+    fn recipe(&self, prospect: Prospect) -> Result<(Recipe, Vec<String>), AttachError> {
         let Prospect {
             process,
             python,
             plan,
-            mut info,
+            info,
         } = prospect;
-        let pid = process.pid();
-        let nonzero = NonZeroU32::new(pid).ok_or(ReadError::Gone { pid })?;
         let mut notes = Vec::new();
         let python = match python {
             Ok(python) => Some(python),
@@ -61,17 +99,17 @@ impl Tree {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut planned = plan.probes;
+        let mut probes = plan.probes;
         if let Some(on) = &self.step_on {
             let probe = step_probe(&process, &process.mappings()?, on);
             if let ProbeState::Absent { consequence } = &probe.view.state
-                && pid == self.root
+                && process.pid() == self.root
             {
                 return Err(AttachError::StepOn {
                     reason: consequence.clone(),
                 });
             }
-            planned.insert(0, probe);
+            probes.insert(0, probe);
         }
         let mut walk = no_python();
         if let Some(python) = &python {
@@ -88,15 +126,44 @@ impl Tree {
                 notes.push(target::untested_note(python));
             }
         }
+        let mut native = (Native::Never, 0..0, 0);
+        if let Some((probe, state, interpreter)) = self.unwinding(&process, python.as_ref())? {
+            probes.insert(0, probe);
+            native = (self.native, interpreter, state);
+        }
+        if target::uses_async_backend(&target::environment(process.pid())) {
+            notes.push(target::ASYNC_NOTE.into());
+        }
+        let recipe = Recipe {
+            python,
+            walk,
+            native,
+            probes,
+            tensor_layer: plan.tensor_layer,
+            libraries: plan.libraries,
+            info,
+        };
+        Ok((recipe, notes))
+    }
+
+    fn place(
+        &mut self,
+        process: Process,
+        mut info: ProcessInfo,
+        recipe: Arc<Recipe>,
+    ) -> Result<Probed, AttachError> {
+        let pid = process.pid();
+        let nonzero = NonZeroU32::new(pid).ok_or(ReadError::Gone { pid })?;
         let index = self.indices.take().ok_or(AttachError::TooMany { pid })?;
-        if let Err(error) = self.loaded.set_python(index, walk) {
+        let told = self.loaded.set_python(index, recipe.walk).and_then(|()| {
+            let (native, interpreter, state) = recipe.native.clone();
+            self.loaded.set_native(index, native, interpreter, state)
+        });
+        if let Err(error) = told {
             self.indices.free.push(index);
             return Err(error);
         }
         let environment = target::environment(pid);
-        if target::uses_async_backend(&environment) {
-            notes.push(target::ASYNC_NOTE.into());
-        }
         if let Some(watched) = &self.watched {
             watched.add(Pid(pid), &environment);
         }
@@ -107,25 +174,38 @@ impl Tree {
         let _ = self.notices.send(Notice::Began {
             index,
             info: Box::new(info),
-            traced: Box::new(Traced::new(process, python)),
+            traced: Box::new(Traced::new(process, recipe.python.clone())),
         });
-        let probes = self.loaded.place(nonzero, index, &planned);
-        if plan.tensor_layer
+        let probes = self.loaded.place(nonzero, index, &recipe.probes);
+        if recipe.tensor_layer
             && let Some(error) = tensor_probe_failed(pid, &probes)
         {
             self.end(pid, index);
             return Err(error);
         }
-        for note in notes {
-            self.tell(note);
-        }
         self.began = true;
         Ok(Probed {
             index,
             probes,
-            tensor_layer: plan.tensor_layer,
-            libraries: plan.libraries,
+            recipe,
+            again: None,
         })
+    }
+
+    /// The probe that tells when machine code goes, where the loader's state lies, and where the
+    /// interpreter's code; none where machine code is not unwound.
+    fn unwinding(
+        &self,
+        process: &Process,
+        python: Option<&Python>,
+    ) -> Result<Option<(Probe, u64, Range<u64>)>, AttachError> {
+        if self.native == Native::Never {
+            return Ok(None);
+        }
+        let mappings = process.mappings()?;
+        let (probe, state) = unwind::loader::probe(process, &mappings);
+        let interpreter = CodeMap::interpreter(&mappings, python);
+        Ok(Some((probe, state, interpreter)))
     }
 
     /// Places probes on libraries that a process has loaded since it was looked at.
@@ -162,20 +242,20 @@ impl Tree {
                 *known = view;
             }
         }
-        probed.tensor_layer |= plan.tensor_layer;
-        probed.libraries = plan.libraries;
+        probed.again = Some((plan.libraries, plan.tensor_layer));
     }
 
     fn refuse(&mut self, pid: u32, error: &AttachError) {
         if let AttachError::TooMany { .. } = error {
             self.unheard.processes += 1;
             // It may have its turn when others have ended; there may be thousands of them.
-            if self.unheard.processes.is_power_of_two() {
-                self.tell(format!(
-                    "{error}; up to now such processes were looked at {} times",
+            self.tell_count(
+                "places",
+                format!(
+                    "{error}; such processes were looked at {} times",
                     self.unheard.processes
-                ));
-            }
+                ),
+            );
             return;
         }
         let command = target::command(pid);

@@ -26,9 +26,11 @@ pub(crate) enum What {
     Lost = 10,
     DeviceMemory = 11,
     ProcessExited = 12,
+    /// Since 1.1.
+    Holders = 13,
 }
 
-const WHATS: [What; 13] = [
+const WHATS: [What; 14] = [
     What::Alloc,
     What::Free,
     What::FreeAt,
@@ -42,6 +44,7 @@ const WHATS: [What; 13] = [
     What::Lost,
     What::DeviceMemory,
     What::ProcessExited,
+    What::Holders,
 ];
 
 /// How the framework's totals are told.

@@ -141,6 +141,8 @@ class Segment:
                 event["cause"], event["count"] = rest.byte(), rest.varint()
             elif what == 11:
                 event["numbers"] = [rest.varint(), rest.varint(), rest.byte(), rest.varint()]
+            elif what == 13:
+                event["answer"] = json.loads(rest.bytes())
             yield event
         assert all(column.at == len(column.data) for column in columns), "left over"
 
