@@ -79,7 +79,7 @@ impl Tree {
                 Happening::Ended { pid, time } => {
                     ended |= self.members.contains_key(&pid);
                     if let Some(born) = self.copies.remove(&pid) {
-                        self.copy_ended(pid, time.saturating_sub(born));
+                        self.copy_ended(time.saturating_sub(born));
                     }
                 }
                 Happening::Lost { count } => lost += count,
@@ -108,10 +108,10 @@ impl Tree {
         member.is_some_and(|member| matches!(member.part, Part::Probed(_)))
     }
 
-    /// A copy of a probed process has ended, `lived` nanoseconds old: one that had the time to do
-    /// something, and was not probed, is told of.
-    fn copy_ended(&mut self, pid: u32, lived: u64) {
-        if self.is_probed(pid) || Duration::from_nanos(lived) <= UNTIL_EXECUTED {
+    /// A copy of a probed process that was not probed has ended, `lived` nanoseconds old: it is told
+    /// of if it had the time to do something.
+    fn copy_ended(&mut self, lived: u64) {
+        if Duration::from_nanos(lived) <= UNTIL_EXECUTED {
             return;
         }
         self.unheard.copies += 1;

@@ -60,7 +60,7 @@ pub(crate) struct Tree {
     sideband: Option<Sideband>,
     /// Processes that are to be looked at, and when.
     due: BTreeMap<u32, Instant>,
-    /// Copies of probed processes that have not ended and run nothing else, and when they began.
+    /// Copies of probed processes that are not probed themselves, and when they began.
     copies: BTreeMap<u32, u64>,
     unheard: Unheard,
     /// Probes of processes that have ended, the latest last.
@@ -211,6 +211,7 @@ impl Tree {
         if let Some(member) = self.members.get_mut(&pid) {
             member.part = Part::Probed(probed);
         }
+        self.copies.remove(&pid);
     }
 
     /// Lets go of processes that have ended.

@@ -263,6 +263,7 @@ impl Tree {
         if let Some(member) = self.members.get_mut(&pid) {
             member.part = Part::Refused;
         }
+        self.copies.remove(&pid);
     }
 }
 
