@@ -346,6 +346,10 @@ pub struct WatchArgs {
     /// around them
     #[arg(long, value_enum, default_value_t = Native::New, value_name = "WHEN")]
     pub native: Native,
+    /// Watch this process alone, not those that it starts (with probes of the kernel: a library in
+    /// the process is never loaded into others by attaching)
+    #[arg(long)]
+    pub no_tree: bool,
     /// Leave CUPTI alone (with a library in the process): the driver's side is then not seen
     #[arg(long)]
     pub no_cupti: bool,

@@ -54,6 +54,12 @@ pub mod map {
     pub const RULES: &str = "rules";
     /// Code objects that were announced.
     pub const CODES: &str = "codes";
+    /// The outermost `backward()` that a thread is in.
+    pub const EXECUTIONS: &str = "executions";
+    /// The threads that called `backward()` last, by process index.
+    pub const EXECUTING: &str = "executing";
+    /// The driver call that a thread is in.
+    pub const DRIVER_CALLS: &str = "driver_calls";
 }
 
 /// Names of values that are set before the programs are loaded.

@@ -13,7 +13,7 @@ pub struct PythonValue(pub vs_python);
 // counts. So every byte of it is initialised and every bit pattern is valid.
 unsafe impl aya::Pod for PythonValue {}
 
-const _: () = assert!(size_of::<vs_python>() == 2 * 8 + 32 * 4);
+const _: () = assert!(size_of::<vs_python>() == 2 * 8 + 34 * 4);
 
 /// What unwinding a process's machine code needs, as a map value.
 #[derive(Clone, Copy)]

@@ -56,6 +56,8 @@ pub fn walk_configuration(
         bytes_data: offsets.bytes_data,
         tss_key: or_none(python.tss_key),
         entries: entries(python),
+        generation: 0,
+        pad: 0,
     };
     Ok((configuration, slot.is_some()))
 }
@@ -107,6 +109,8 @@ pub fn no_python() -> vs_python {
         bytes_data: 0,
         tss_key: VS_NONE,
         entries: vs_entries_VS_ENTRY_EVERY,
+        generation: 0,
+        pad: 0,
     }
 }
 

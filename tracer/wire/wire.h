@@ -302,6 +302,8 @@ struct vs_python {
 	vs_u32 bytes_data;
 	vs_u32 tss_key; /* pthread key of the thread state pointer, VS_NONE: not known */
 	vs_u32 entries; /* enum vs_entries */
+	vs_u32 generation; /* differs from that of whoever had the same place before */
+	vs_u32 pad;
 };
 
 /* Bytes of the name of an NVTX range that is waited for, with its final zero. */
