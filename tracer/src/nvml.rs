@@ -3,13 +3,18 @@
 //! Asked once a second on a thread of its own: a troubled driver can keep a call for seconds, and
 //! the ring must not wait for it.
 
-use std::{collections::HashMap, ffi::OsString, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ffi::OsString,
+    sync::Arc,
+    time::Duration,
+};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use nvml_wrapper::{Device, Nvml, enums::device::UsedGpuMemory, error::NvmlError};
-use vramscope_events::{DeviceId, Event, Pid, Record, Tid};
+use vramscope_events::{Bytes, DeviceId, DeviceUser, Event, Pid, Record, Tid};
 
-use crate::session::now;
+use crate::{session::now, target};
 
 /// Names the library to load, where the system's own is not the right one.
 const LIBRARY_VARIABLE: &str = "VRAMSCOPE_NVML";
@@ -28,6 +33,8 @@ pub struct Watch {
     nvml: Nvml,
     pid: u32,
     visible: Vec<Visible>,
+    /// The other processes as they were told last, by device.
+    told: Vec<Arc<[DeviceUser]>>,
 }
 
 impl Watch {
@@ -47,63 +54,103 @@ impl Watch {
             environment.get("CUDA_VISIBLE_DEVICES").map(String::as_str),
             count,
         );
-        Ok(Watch { nvml, pid, visible })
+        let told = visible.iter().map(|_| Arc::default()).collect();
+        Ok(Watch {
+            nvml,
+            pid,
+            visible,
+            told,
+        })
     }
 
-    /// Asks and tells until `stop` is dropped or nobody listens.
-    pub fn run(self, stop: &Receiver<()>, records: &Sender<Vec<Record>>) {
-        loop {
-            if records.send(self.ask()).is_err() {
-                return;
-            }
-            match stop.recv_timeout(EVERY) {
-                Err(RecvTimeoutError::Timeout) => {}
-                _ => return,
-            }
+    /// Asks and tells until `stop` is dropped or nobody listens; a last time at the end, so that the
+    /// last figures are of when the last events are.
+    pub fn run(mut self, stop: &Receiver<()>, records: &Sender<Vec<Record>>) {
+        let mut last = false;
+        while records.send(self.ask()).is_ok() && !last {
+            last = !matches!(stop.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
         }
     }
 
-    fn ask(&self) -> Vec<Record> {
+    fn ask(&mut self) -> Vec<Record> {
         let mut records = Vec::new();
+        let mut told = std::mem::take(&mut self.told);
         for (number, visible) in self.visible.iter().enumerate() {
             let device = match visible {
                 Visible::Index(index) => self.nvml.device_by_index(*index),
                 Visible::Uuid(uuid) => self.nvml.device_by_uuid(uuid.as_str()),
             };
-            let Ok(event) = device.and_then(|device| self.event(number as u16, &device)) else {
+            let mut push = |event| {
+                records.push(Record {
+                    time: now(),
+                    process: Pid(self.pid),
+                    thread: Tid(0),
+                    event,
+                });
+            };
+            let id = DeviceId(number as u16);
+            let Ok((memory, users)) =
+                device.and_then(|device| Ok((device.memory_info()?, users(&device))))
+            else {
                 continue;
             };
-            records.push(Record {
-                time: now(),
-                process: Pid(self.pid),
-                thread: Tid(0),
-                event,
+            push(Event::DeviceMemory {
+                device: id,
+                total: memory.total,
+                free: memory.free,
+                used_by_process: users.get(&self.pid).copied().flatten(),
             });
+            let others = self.others(&users, &told[number]);
+            if told[number] != others {
+                told[number] = Arc::clone(&others);
+                push(Event::DeviceUsers {
+                    device: id,
+                    users: others,
+                });
+            }
         }
+        self.told = told;
         records
     }
 
-    fn event(&self, number: u16, device: &Device<'_>) -> Result<Event, NvmlError> {
-        let memory = device.memory_info()?;
-        let used_by_process = device
-            .running_compute_processes()
-            .ok()
-            .and_then(|processes| {
-                processes
-                    .into_iter()
-                    .find(|process| process.pid == self.pid)
+    /// The other processes. Their command lines are looked up once.
+    fn others(
+        &self,
+        users: &BTreeMap<u32, Option<Bytes>>,
+        known: &[DeviceUser],
+    ) -> Arc<[DeviceUser]> {
+        let others = users.iter().filter(|(pid, _)| **pid != self.pid);
+        others
+            .map(|(pid, bytes)| {
+                let known = known.iter().find(|known| known.pid.0 == *pid);
+                DeviceUser {
+                    pid: Pid(*pid),
+                    command: match known {
+                        Some(known) => Arc::clone(&known.command),
+                        None => target::command_of(*pid).unwrap_or_default().into(),
+                    },
+                    bytes: *bytes,
+                }
             })
-            .and_then(|process| match process.used_gpu_memory {
-                UsedGpuMemory::Used(bytes) => Some(bytes),
-                UsedGpuMemory::Unavailable => None,
-            });
-        Ok(Event::DeviceMemory {
-            device: DeviceId(number),
-            total: memory.total,
-            free: memory.free,
-            used_by_process,
-        })
+            .collect()
     }
+}
+
+/// What each process uses of a device, where NVML tells it. One that draws and computes is listed
+/// twice, with all that it uses each time.
+fn users(device: &Device<'_>) -> BTreeMap<u32, Option<Bytes>> {
+    let compute = device.running_compute_processes().unwrap_or_default();
+    let graphics = device.running_graphics_processes().unwrap_or_default();
+    let mut users = BTreeMap::new();
+    for process in graphics.into_iter().chain(compute) {
+        let bytes = match process.used_gpu_memory {
+            UsedGpuMemory::Used(bytes) => Some(bytes),
+            UsedGpuMemory::Unavailable => None,
+        };
+        let known = users.entry(process.pid).or_insert(None);
+        *known = bytes.max(*known);
+    }
+    users
 }
 
 /// The devices in the process's order. CUDA numbers devices by speed unless `CUDA_DEVICE_ORDER` is

@@ -71,6 +71,7 @@ impl Reader {
             if last_look.elapsed() >= HOUSEKEEPING || stopping || !alive {
                 last_look = Instant::now();
                 self.tell_losses(&mut batch);
+                self.decoder.settle(now(), &mut batch);
             }
             let idle = batch.is_empty();
             if !alive && !full {

@@ -25,6 +25,11 @@ pub fn info(pid: u32, mappings: &[Mapping], python: Option<&Python>) -> ProcessI
 
 /// The command line, arguments separated by spaces; the name where there is none.
 pub fn command(pid: u32) -> String {
+    command_of(pid).unwrap_or_else(|| "?".into())
+}
+
+/// The same; `None` where neither can be read: no such process in our pid namespace.
+pub fn command_of(pid: u32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = line
         .split(|byte| *byte == 0)
@@ -32,10 +37,11 @@ pub fn command(pid: u32) -> String {
         .map(String::from_utf8_lossy)
         .collect();
     if !words.is_empty() {
-        return words.join(" ");
+        return Some(words.join(" "));
     }
     fs::read_to_string(format!("/proc/{pid}/comm"))
-        .map_or_else(|_| "?".into(), |name| format!("[{}]", name.trim_end()))
+        .ok()
+        .map(|name| format!("[{}]", name.trim_end()))
 }
 
 /// The environment that the process was started with.

@@ -3,7 +3,7 @@
 use super::{
     Options,
     headline::{self, Headline},
-    notes, paths,
+    notes, paths, shares,
     stack::Row,
     table, text, units,
 };
@@ -134,6 +134,7 @@ fn device(
             known(device.capacity),
         ),
     );
+    memory_table(out, device);
     if let Some(verdict) = &device.verdict {
         let mut why = vec![escape::line(&verdict.summary, headline::SENTENCE)];
         why.extend(
@@ -149,6 +150,30 @@ fn device(
     }
     sites(out, view, process, device, options);
     stack(out, process, device);
+}
+
+fn memory_table(out: &mut String, device: &DeviceView) {
+    let rows = [shares::rows(device), shares::others(device)];
+    let heads = ["| share | | bytes |", "| other processes | | bytes |"];
+    for (rows, head) in rows.iter().zip(heads) {
+        if rows.is_empty() {
+            continue;
+        }
+        line(out, "");
+        line(out, head);
+        line(out, "|---|---:|---:|");
+        for row in rows {
+            let part = row.part.map_or(String::new(), units::percent);
+            line(
+                out,
+                &format!(
+                    "| {} | {part} | {} |",
+                    cell(&row.name),
+                    shares::bytes(row.bytes)
+                ),
+            );
+        }
+    }
 }
 
 fn sites(

@@ -9,10 +9,12 @@
 
 #![deny(unsafe_code)]
 
+mod device;
 mod event;
 mod id;
 mod session;
 
+pub use device::DeviceUser;
 pub use event::{
     Alloc, Event, Frame, FrameKind, Free, Layer, LostCause, OutOfMemory, Record, StepMark,
     StepMarkKind, Totals,

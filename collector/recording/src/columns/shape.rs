@@ -26,9 +26,15 @@ pub(crate) enum What {
     Lost = 10,
     DeviceMemory = 11,
     ProcessExited = 12,
+    DeviceUsers = 13,
+    CaptureBegan = 14,
+    CaptureEnded = 15,
+    Mapped = 16,
+    Unmapped = 17,
+    PoolsKept = 18,
 }
 
-const WHATS: [What; 13] = [
+const WHATS: [What; 19] = [
     What::Alloc,
     What::Free,
     What::FreeAt,
@@ -42,6 +48,12 @@ const WHATS: [What; 13] = [
     What::Lost,
     What::DeviceMemory,
     What::ProcessExited,
+    What::DeviceUsers,
+    What::CaptureBegan,
+    What::CaptureEnded,
+    What::Mapped,
+    What::Unmapped,
+    What::PoolsKept,
 ];
 
 /// How the framework's totals are told.
@@ -174,7 +186,12 @@ impl Shape {
         let sized = matches!(self.size, SizeMode::Bytes | SizeMode::Grains);
         let needs_device = matches!(
             self.what,
-            What::Alloc | What::OutOfMemory | What::CacheEmptied | What::DeviceMemory
+            What::Alloc
+                | What::OutOfMemory
+                | What::CacheEmptied
+                | What::DeviceMemory
+                | What::DeviceUsers
+                | What::PoolsKept
         );
         let wrong = (needs_device && self.device == 0)
             || (self.what == What::Alloc && !sized)
