@@ -28,6 +28,8 @@ pub(crate) struct Process {
     /// Page-locked host memory: no device, no verdict.
     pub host: Book,
     pending: Pending,
+    /// Driver memory that nothing was known of was freed since the framework's last report.
+    unknown_freed: bool,
     /// Graphs that are being captured.
     captures: u32,
     pub mappings: Mappings,
@@ -44,6 +46,7 @@ impl Process {
             devices: Vec::new(),
             host: Book::default(),
             pending: Pending::default(),
+            unknown_freed: false,
             captures: 0,
             mappings: Mappings::default(),
             unjudged: 0,
@@ -88,7 +91,12 @@ impl Process {
                 graph: self.captures > 0,
             });
         }
-        if let Some(grew) = self.device(alloc.device).alloc(alloc, at, new) {
+        let mut grew = self.device(alloc.device).alloc(alloc, at, new);
+        if alloc.layer == Layer::Tensor && std::mem::take(&mut self.unknown_freed) {
+            // By how much the cache shrank before it grew is not known.
+            grew = Some(CacheGrew { by: None });
+        }
+        if let Some(grew) = grew {
             self.claim_segments(alloc, grew, thread, new);
         }
         ended
@@ -143,9 +151,11 @@ impl Process {
             };
             if book.ledger.contains(free.address) {
                 device.free(free, at);
-                break;
+                return ended;
             }
         }
+        // From before the attach: perhaps a segment.
+        self.unknown_freed |= free.layer == Layer::Driver;
         ended
     }
 
@@ -243,6 +253,15 @@ impl Process {
     pub fn lost(&mut self, time: Time) {
         for device in &mut self.devices {
             device.mark(MarkKind::Lost, time);
+        }
+        self.look_for_unseen_frees();
+    }
+
+    /// From here on, blocks in whose place others are handed out count as freed.
+    pub fn look_for_unseen_frees(&mut self) {
+        let step = self.steps.now();
+        for device in &mut self.devices {
+            device.lost(step);
         }
     }
 
