@@ -37,6 +37,9 @@ pub(crate) struct Reader {
     pub stop: Arc<AtomicBool>,
     /// Losses told so far: none.
     pub lost: Lost,
+    /// Keeps the watch over the devices going until the ring is empty: its last figures are then of
+    /// the same moment as the last events.
+    pub _watch: Sender<()>,
 }
 
 /// Losses told so far.

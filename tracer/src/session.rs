@@ -221,6 +221,7 @@ impl Session {
             sender,
             stop: stop.clone(),
             lost: Lost::default(),
+            _watch: watch.clone(),
         };
         threads.push(spawn("ring-reader", move || reader.run())?);
         Ok(Session {

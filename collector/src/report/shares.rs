@@ -152,7 +152,7 @@ mod tests {
         ]
         .into();
         let rows = others(device);
-        assert_eq!(rows[0].name, "pid 7, python\\u001b[2J evil.py");
+        assert_eq!(rows[0].name, "pid 7, python\\x1b[2J evil.py");
         assert_eq!((&*rows[1].name, rows[1].bytes), ("pid 8", None));
         device.others = (0..20).map(|pid| user(pid, "x", Some(1))).collect();
         let rows = others(device);
