@@ -343,6 +343,10 @@ pub struct WatchArgs {
     /// process: `run`, --inject): unwound for stacks not seen before, at every allocation, or not
     #[arg(long, value_enum, default_value_t = Native::New, value_name = "WHEN")]
     pub native: Native,
+    /// Watch this process alone, not those that it starts (with probes of the kernel: a library in
+    /// the process is never loaded into others by attaching)
+    #[arg(long)]
+    pub no_tree: bool,
     /// Leave CUPTI alone (with a library in the process): the driver's side is then not seen
     #[arg(long)]
     pub no_cupti: bool,

@@ -92,7 +92,7 @@ struct {
 struct execution {
 	__u64 sp; /* at entry: where its return address lies */
 	__u32 stack;
-	__u32 pad;
+	__u32 process;
 };
 
 struct {
@@ -121,7 +121,8 @@ struct driver_call {
 	__u64 out; /* where the address comes back */
 	__u64 size;
 	__u64 extra; /* cuMemAllocPitch: where the pitch comes back */
-	__u32 function;
+	__u16 function;
+	__u16 process;
 	__s32 device;
 };
 

@@ -324,7 +324,8 @@ static __always_inline __u32 python_stack(__u32 process, __u16 *flags)
 	slot->emitted = 0;
 	slot->flags = 0;
 	slot->frame = frame;
-	slot->hash = mix(code_epoch, process + 1);
+	/* A place that was another process's before: its stacks are not this one's. */
+	slot->hash = mix(code_epoch, ((__u64)python->generation << 32 | process) + 1);
 	fetch_bulk(slot, python);
 
 	walk.slot = slot;

@@ -138,6 +138,7 @@ int backward_enter(struct pt_regs *ctx)
 	} else {
 		/* Not nested: an entry that is there was left by an exception. */
 		inside.stack = record.head.stack;
+		inside.process = process;
 		bpf_map_update_elem(&executions, &thread, &inside, BPF_ANY);
 		who = bpf_map_lookup_elem(&executing, &process);
 		if (who && who->latest != thread) {
@@ -217,6 +218,7 @@ int driver_enter(struct pt_regs *ctx)
 	int location[2] = {};
 
 	call.function = cookie_function(cookie);
+	call.process = process;
 	call.device = -1;
 	call.sp = ctx->sp + cookie_delta(cookie);
 	outer = bpf_map_lookup_elem(&driver_calls, &thread);

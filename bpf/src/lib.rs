@@ -48,6 +48,12 @@ pub mod map {
     pub const STEP_RANGE: &str = "step_range";
     /// Code objects that were announced.
     pub const CODES: &str = "codes";
+    /// The outermost `backward()` that a thread is in.
+    pub const EXECUTIONS: &str = "executions";
+    /// The threads that called `backward()` last, by process index.
+    pub const EXECUTING: &str = "executing";
+    /// The driver call that a thread is in.
+    pub const DRIVER_CALLS: &str = "driver_calls";
 }
 
 /// What a probe's attach cookie tells its program.

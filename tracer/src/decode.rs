@@ -60,11 +60,14 @@ pub struct DecodeStats {
     pub nameless_codes: u64,
 }
 
-/// The decoder of one session.
+/// The decoder of one session. The default knows no process yet.
+#[derive(Default)]
 pub struct Decoder {
-    processes: Vec<Traced>,
-    frames: FxHashMap<Arc<Frame>, FrameId>,
-    stacks: FxHashMap<Arc<[FrameId]>, StackId>,
+    /// By index; none where no process has it.
+    processes: Vec<Option<Traced>>,
+    /// Of each process by itself: the same path can be another file in another container.
+    frames: FxHashMap<(u16, Arc<Frame>), FrameId>,
+    stacks: FxHashMap<(u16, Arc<[FrameId]>), StackId>,
     /// By the producer's id, which is of its process: (plain, charged to a backward()).
     known_stacks: FxHashMap<(u16, u32), KnownStack>,
     codes: FxHashMap<(u16, u32), Code>,
@@ -73,6 +76,7 @@ pub struct Decoder {
     unknown_code: Option<FrameId>,
     driver_events: Vec<Event>,
     next_frame: u32,
+    last_stack: u32,
     /// Who names machine-code frames; without one they are left out.
     names: Option<Sender<Nameless>>,
     /// Counters.
@@ -90,24 +94,6 @@ struct Code {
 }
 
 impl Decoder {
-    /// A decoder for records whose process index points into `processes`.
-    pub fn new(processes: Vec<Traced>) -> Decoder {
-        Decoder {
-            processes,
-            frames: FxHashMap::default(),
-            stacks: FxHashMap::default(),
-            known_stacks: FxHashMap::default(),
-            codes: FxHashMap::default(),
-            lines: FxHashMap::default(),
-            backward_marker: None,
-            unknown_code: None,
-            driver_events: Vec::new(),
-            next_frame: 0,
-            names: None,
-            stats: DecodeStats::default(),
-        }
-    }
-
     /// Shows machine-code frames too, which are named through `names`.
     pub fn with_names(mut self, names: Sender<Nameless>) -> Decoder {
         self.names = Some(names);
@@ -116,7 +102,37 @@ impl Decoder {
 
     /// Adds a process; its index is the number of those before it.
     pub fn add(&mut self, traced: Traced) {
-        self.processes.push(traced);
+        self.processes.push(Some(traced));
+    }
+
+    /// Gives an index to a process.
+    pub fn set(&mut self, index: u16, traced: Traced) {
+        let index = usize::from(index);
+        if index >= self.processes.len() {
+            self.processes.resize_with(index + 1, || None);
+        }
+        self.processes[index] = Some(traced);
+    }
+
+    /// The process that has an index.
+    pub fn process(&self, index: u16) -> Option<&Traced> {
+        self.processes.get(usize::from(index))?.as_ref()
+    }
+
+    fn process_mut(&mut self, index: u16) -> Option<&mut Traced> {
+        self.processes.get_mut(usize::from(index))?.as_mut()
+    }
+
+    /// Forgets the process that has an index: another one can have it.
+    pub fn remove(&mut self, index: u16) {
+        if let Some(process) = self.processes.get_mut(usize::from(index)) {
+            *process = None;
+        }
+        self.frames.retain(|(of, _), _| *of != index);
+        self.stacks.retain(|(of, _), _| *of != index);
+        self.known_stacks.retain(|(of, _), _| *of != index);
+        self.codes.retain(|(of, _), _| *of != index);
+        self.lines.retain(|(of, _, _), _| *of != index);
     }
 
     /// Decodes one record; appends what it means.
@@ -192,11 +208,11 @@ impl Decoder {
 
     fn driver(&mut self, call: &wire::vs_driver, out: &mut Vec<Record>) {
         let stack = self.stack(&call.head, out);
-        let Some(traced) = self.processes.get_mut(usize::from(call.head.process)) else {
+        let mut events = std::mem::take(&mut self.driver_events);
+        let Some(traced) = self.process_mut(call.head.process) else {
             self.stats.undecodable += 1;
             return;
         };
-        let mut events = std::mem::take(&mut self.driver_events);
         traced.driver.event(call, stack, &mut events);
         for event in events.drain(..) {
             self.push(&call.head, event, out);
@@ -207,7 +223,7 @@ impl Decoder {
     /// Tells what is not worth an event each time that it changes. To be called now and then, and
     /// at the end.
     pub fn settle(&mut self, time: Time, out: &mut Vec<Record>) {
-        for traced in &mut self.processes {
+        for traced in self.processes.iter_mut().flatten() {
             let process = traced.pid;
             out.extend(traced.driver.pools_kept().map(|event| Record {
                 time,
@@ -219,7 +235,7 @@ impl Decoder {
     }
 
     fn push(&mut self, head: &wire::vs_header, event: Event, out: &mut Vec<Record>) {
-        match self.processes.get(usize::from(head.process)) {
+        match self.process(head.process) {
             Some(traced) => out.push(Record {
                 time: Time(head.time),
                 process: traced.pid,
@@ -271,8 +287,7 @@ impl Decoder {
 
     fn code(&mut self, code: &wire::Code<'_>, known: &impl KnownCodes) {
         let object = self
-            .processes
-            .get(usize::from(code.head.process))
+            .process(code.head.process)
             .and_then(|traced| code_object(traced, code, known));
         if object.is_none() {
             self.stats.nameless_codes += 1;
@@ -306,7 +321,10 @@ impl Decoder {
     }
 
     fn native(&mut self, stack: &wire::Stack<'_>, below_python: bool) -> Vec<FrameId> {
-        let traced = self.processes.get_mut(usize::from(stack.head.process));
+        let traced = self
+            .processes
+            .get_mut(usize::from(stack.head.process))
+            .and_then(Option::as_mut);
         let (Some(traced), Some(names)) = (traced, &self.names) else {
             return Vec::new();
         };
@@ -339,11 +357,7 @@ impl Decoder {
             .get(&(head.process, frame.code))
             .and_then(|code| {
                 let object = code.object.as_ref()?;
-                let python = self
-                    .processes
-                    .get(usize::from(head.process))?
-                    .python
-                    .as_ref()?;
+                let python = self.process(head.process)?.python.as_ref()?;
                 let offset = byte_offset(python.offsets.instruction_kind, frame.lasti);
                 Some(Frame {
                     kind: FrameKind::Python,
@@ -381,13 +395,14 @@ impl Decoder {
         frame: Frame,
         out: &mut Vec<Record>,
     ) -> FrameId {
-        if let Some(id) = self.frames.get(&frame) {
+        let key = (head.process, Arc::new(frame));
+        if let Some(id) = self.frames.get(&key) {
             return *id;
         }
         let id = FrameId(self.next_frame);
         self.next_frame += 1;
-        let frame = Arc::new(frame);
-        self.frames.insert(frame.clone(), id);
+        let frame = Arc::clone(&key.1);
+        self.frames.insert(key, id);
         self.push(head, Event::Frame { id, frame }, out);
         id
     }
@@ -401,12 +416,15 @@ impl Decoder {
         if frames.is_empty() {
             return StackId::EMPTY;
         }
-        if let Some(id) = self.stacks.get(&frames) {
+        let key = (head.process, frames);
+        if let Some(id) = self.stacks.get(&key) {
             return *id;
         }
         // StackId::EMPTY is 0.
-        let id = StackId(self.stacks.len() as u32 + 1);
-        self.stacks.insert(frames.clone(), id);
+        self.last_stack += 1;
+        let id = StackId(self.last_stack);
+        let frames = Arc::clone(&key.1);
+        self.stacks.insert(key, id);
         self.push(head, Event::Stack { id, frames }, out);
         id
     }

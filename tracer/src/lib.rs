@@ -7,6 +7,8 @@
 
 #![deny(unsafe_code)]
 
+mod board;
+mod closing;
 pub mod decode;
 mod driver;
 mod error;
@@ -14,8 +16,10 @@ pub mod inject;
 pub mod kernel;
 mod library;
 mod loader;
+mod multi;
 mod native;
 mod nvml;
+mod placing;
 mod plan;
 pub mod planner;
 mod pod;
@@ -24,6 +28,7 @@ mod python;
 mod reader;
 mod session;
 pub mod target;
+mod tree;
 
 pub use error::{AttachError, Child};
 pub use plan::{Plan, Probe, StepOn};

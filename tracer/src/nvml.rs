@@ -6,7 +6,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     ffi::OsString,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -14,13 +14,14 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use nvml_wrapper::{Device, Nvml, enums::device::UsedGpuMemory, error::NvmlError};
 use vramscope_events::{Bytes, DeviceId, DeviceUser, Event, Pid, Record, Tid};
 
-use crate::{session::now, target};
+use crate::{board::lock, session::now, target};
 
 /// Names the library to load, where the system's own is not the right one.
 const LIBRARY_VARIABLE: &str = "VRAMSCOPE_NVML";
 const EVERY: Duration = Duration::from_secs(1);
 
-/// One device as the traced process numbers it.
+/// One device as a traced process numbers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Visible {
     /// Its number in NVML.
     Index(u32),
@@ -28,39 +29,73 @@ enum Visible {
     Uuid(String),
 }
 
-/// Asks for the memory of the devices that a process sees.
+/// A process, and the devices that it sees.
+#[derive(Clone, Debug)]
+struct Process {
+    pid: Pid,
+    visible: Vec<Visible>,
+}
+
+/// The processes whose devices are asked for.
+#[derive(Clone, Debug)]
+pub struct Watched {
+    processes: Arc<Mutex<Vec<Process>>>,
+    count: u32,
+}
+
+impl Watched {
+    /// Adds a process. `environment` is its own: it decides how it numbers its devices.
+    pub fn add(&self, pid: Pid, environment: &HashMap<String, String>) {
+        let variable = environment.get("CUDA_VISIBLE_DEVICES").map(String::as_str);
+        let visible = visible(variable, self.count);
+        let mut processes = lock(&self.processes);
+        processes.retain(|process| process.pid != pid);
+        processes.push(Process { pid, visible });
+    }
+
+    /// Forgets a process that has ended.
+    pub fn remove(&self, pid: Pid) {
+        lock(&self.processes).retain(|process| process.pid != pid);
+    }
+}
+
+/// Asks for the memory of the devices that processes see.
 pub struct Watch {
     nvml: Nvml,
-    pid: u32,
-    visible: Vec<Visible>,
-    /// The other processes as they were told last, by device.
-    told: Vec<Arc<[DeviceUser]>>,
+    watched: Watched,
+    /// The other processes as they were told last, by process and its device.
+    told: HashMap<(Pid, DeviceId), Arc<[DeviceUser]>>,
+    /// Command lines of processes on the devices.
+    commands: HashMap<Pid, Arc<str>>,
 }
 
 impl Watch {
-    /// Loads the library. `environment` is that of the process: it decides how the process numbers
-    /// its devices.
+    /// Loads the library. Nobody is watched yet.
     ///
     /// # Errors
     /// NVML's own words: no library, no driver.
-    pub fn open(pid: u32, environment: &HashMap<String, String>) -> Result<Watch, NvmlError> {
+    pub fn open() -> Result<Watch, NvmlError> {
         let named: Option<OsString> = std::env::var_os(LIBRARY_VARIABLE);
         let nvml = match &named {
             Some(path) => Nvml::builder().lib_path(path).init()?,
             None => Nvml::init()?,
         };
         let count = nvml.device_count()?;
-        let visible = visible(
-            environment.get("CUDA_VISIBLE_DEVICES").map(String::as_str),
+        let watched = Watched {
+            processes: Arc::default(),
             count,
-        );
-        let told = visible.iter().map(|_| Arc::default()).collect();
+        };
         Ok(Watch {
             nvml,
-            pid,
-            visible,
-            told,
+            watched,
+            told: HashMap::new(),
+            commands: HashMap::new(),
         })
+    }
+
+    /// Who is watched; can be changed at any time.
+    pub fn watched(&self) -> Watched {
+        self.watched.clone()
     }
 
     /// Asks and tells until `stop` is dropped or nobody listens; a last time at the end, so that the
@@ -74,71 +109,91 @@ impl Watch {
 
     fn ask(&mut self) -> Vec<Record> {
         let mut records = Vec::new();
-        let mut told = std::mem::take(&mut self.told);
-        for (number, visible) in self.visible.iter().enumerate() {
-            let device = match visible {
-                Visible::Index(index) => self.nvml.device_by_index(*index),
-                Visible::Uuid(uuid) => self.nvml.device_by_uuid(uuid.as_str()),
-            };
-            let mut push = |event| {
-                records.push(Record {
-                    time: now(),
-                    process: Pid(self.pid),
-                    thread: Tid(0),
-                    event,
-                });
-            };
-            let id = DeviceId(number as u16);
-            let Ok((memory, users)) =
-                device.and_then(|device| Ok((device.memory_info()?, users(&device))))
-            else {
-                continue;
-            };
-            push(Event::DeviceMemory {
-                device: id,
-                total: memory.total,
-                free: memory.free,
-                used_by_process: users.get(&self.pid).copied().flatten(),
-            });
-            let others = self.others(&users, &told[number]);
-            if told[number] != others {
-                told[number] = Arc::clone(&others);
-                push(Event::DeviceUsers {
-                    device: id,
-                    users: others,
-                });
+        // Each device is asked once, however many processes see it.
+        let mut asked: Vec<(Visible, Option<Use>)> = Vec::new();
+        // A troubled driver keeps calls for long: nobody is to wait for the list meanwhile.
+        let watched = lock(&self.watched.processes).clone();
+        for process in &watched {
+            for (number, visible) in process.visible.iter().enumerate() {
+                let found = match asked.iter().position(|(device, _)| device == visible) {
+                    Some(index) => index,
+                    None => {
+                        let answer = self.usage(visible).ok();
+                        asked.push((visible.clone(), answer));
+                        asked.len() - 1
+                    }
+                };
+                if let Some(usage) = &asked[found].1 {
+                    self.tell(process.pid, DeviceId(number as u16), usage, &mut records);
+                }
             }
         }
-        self.told = told;
+        // A process number may be used again.
+        let uses = || asked.iter().filter_map(|(_, usage)| usage.as_ref());
+        self.commands
+            .retain(|pid, _| uses().any(|usage| usage.users.contains_key(pid)));
         records
     }
 
-    /// The other processes. Their command lines are looked up once.
-    fn others(
-        &self,
-        users: &BTreeMap<u32, Option<Bytes>>,
-        known: &[DeviceUser],
-    ) -> Arc<[DeviceUser]> {
-        let others = users.iter().filter(|(pid, _)| **pid != self.pid);
-        others
-            .map(|(pid, bytes)| {
-                let known = known.iter().find(|known| known.pid.0 == *pid);
-                DeviceUser {
-                    pid: Pid(*pid),
-                    command: match known {
-                        Some(known) => Arc::clone(&known.command),
-                        None => target::command_of(*pid).unwrap_or_default().into(),
-                    },
-                    bytes: *bytes,
-                }
+    fn tell(&mut self, pid: Pid, device: DeviceId, usage: &Use, records: &mut Vec<Record>) {
+        let mut push = |event| {
+            records.push(Record {
+                time: now(),
+                process: pid,
+                thread: Tid(0),
+                event,
+            });
+        };
+        push(Event::DeviceMemory {
+            device,
+            total: usage.total,
+            free: usage.free,
+            used_by_process: usage.users.get(&pid).copied().flatten(),
+        });
+        let others = usage.users.iter().filter(|(other, _)| **other != pid);
+        let users: Arc<[DeviceUser]> = others
+            .map(|(pid, bytes)| DeviceUser {
+                pid: *pid,
+                command: self.command(*pid),
+                bytes: *bytes,
             })
-            .collect()
+            .collect();
+        let told = self.told.entry((pid, device)).or_default();
+        if *told != users {
+            *told = Arc::clone(&users);
+            push(Event::DeviceUsers { device, users });
+        }
+    }
+
+    fn command(&mut self, pid: Pid) -> Arc<str> {
+        let known = self.commands.entry(pid);
+        Arc::clone(known.or_insert_with(|| target::command_of(pid.0).unwrap_or_default().into()))
+    }
+
+    fn usage(&self, visible: &Visible) -> Result<Use, NvmlError> {
+        let device: Device<'_> = match visible {
+            Visible::Index(index) => self.nvml.device_by_index(*index),
+            Visible::Uuid(uuid) => self.nvml.device_by_uuid(uuid.as_str()),
+        }?;
+        let memory = device.memory_info()?;
+        Ok(Use {
+            total: memory.total,
+            free: memory.free,
+            users: users(&device),
+        })
     }
 }
 
-/// What each process uses of a device, where NVML tells it. One that draws and computes is listed
-/// twice, with all that it uses each time.
-fn users(device: &Device<'_>) -> BTreeMap<u32, Option<Bytes>> {
+/// What a device says of itself; in bytes.
+struct Use {
+    total: Bytes,
+    free: Bytes,
+    /// What each process has taken, where that is told.
+    users: BTreeMap<Pid, Option<Bytes>>,
+}
+
+/// A process that draws and computes is listed twice, with all that it uses each time.
+fn users(device: &Device<'_>) -> BTreeMap<Pid, Option<Bytes>> {
     let compute = device.running_compute_processes().unwrap_or_default();
     let graphics = device.running_graphics_processes().unwrap_or_default();
     let mut users = BTreeMap::new();
@@ -147,7 +202,7 @@ fn users(device: &Device<'_>) -> BTreeMap<u32, Option<Bytes>> {
             UsedGpuMemory::Used(bytes) => Some(bytes),
             UsedGpuMemory::Unavailable => None,
         };
-        let known = users.entry(process.pid).or_insert(None);
+        let known = users.entry(Pid(process.pid)).or_insert(None);
         *known = bytes.max(*known);
     }
     users

@@ -53,7 +53,7 @@ pub fn walk_configuration(
         bytes_size: offsets.bytes_length,
         bytes_data: offsets.bytes_data,
         tss_key: or_none(python.tss_key),
-        pad: 0,
+        generation: 0,
     };
     Ok((configuration, slot.is_some()))
 }
@@ -94,7 +94,7 @@ pub fn no_python() -> vs_python {
         bytes_size: 0,
         bytes_data: 0,
         tss_key: VS_NONE,
-        pad: 0,
+        generation: 0,
     }
 }
 

@@ -224,7 +224,7 @@ struct vs_python {
 	vs_u32 bytes_size;
 	vs_u32 bytes_data;
 	vs_u32 tss_key; /* pthread key of the thread state pointer, VS_NONE: not known */
-	vs_u32 pad;
+	vs_u32 generation; /* differs from that of whoever had the same place before */
 };
 
 /* Bytes of the name of an NVTX range that is waited for, with its final zero. */

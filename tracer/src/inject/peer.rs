@@ -4,14 +4,14 @@ use std::{
     collections::{BTreeSet, HashMap},
     io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use crossbeam_channel::{Sender, bounded};
-use vramscope_events::{ProbeState, ProbeView, Record};
+use vramscope_events::{Pid, ProbeState, ProbeView, Record};
 use vramscope_python::{FindError, Mapping, Process, Python};
 use vramscope_wire as wire;
 use vramscope_wire::{
@@ -21,7 +21,12 @@ use vramscope_wire::{
 };
 
 use super::{clock, reader::Peer, shared::Shared, socket::Connection};
-use crate::{nvml::Watch, python::walk_configuration, target};
+use crate::{
+    board::{Board, lock},
+    nvml::Watch,
+    python::walk_configuration,
+    target,
+};
 
 /// How long an answer may take. A process that is stopped gives none.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -84,19 +89,6 @@ pub struct Wishes {
     pub watch_devices: bool,
     /// The function that marks a step, by its linker name.
     pub step_symbol: Option<String>,
-}
-
-/// What the session's owner can read at any time.
-#[derive(Debug, Default)]
-pub struct Board {
-    /// Hooks of the process that was greeted last.
-    pub probes: Vec<ProbeView>,
-    /// Things the user should know.
-    pub notes: Vec<String>,
-    /// Whether the tensor layer of any process is seen.
-    pub tensor_layer: bool,
-    /// Counts changes.
-    pub version: u64,
 }
 
 /// A process after its greeting.
@@ -246,8 +238,11 @@ impl Greeted {
     ) -> Option<u32> {
         let (watching, watch_stop) = bounded(0);
         let watch = if wishes.watch_devices {
-            match Watch::open(self.process.pid(), &self.environment) {
+            match Watch::open() {
                 Ok(watch) => {
+                    watch
+                        .watched()
+                        .add(Pid(self.process.pid()), &self.environment);
                     let sender = sender.clone();
                     std::thread::Builder::new()
                         .name("device-memory".into())
@@ -397,11 +392,3 @@ fn text(bytes: &[std::ffi::c_char]) -> String {
     let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
-
-/// A lock whose holder cannot leave anything half done.
-pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a session and its threads share.
-pub type Shareable = Arc<Mutex<Board>>;

@@ -81,7 +81,7 @@ impl Reader {
         stop: Arc<AtomicBool>,
     ) -> Reader {
         Reader {
-            decoder: Decoder::new(Vec::new()).with_names(names),
+            decoder: Decoder::default().with_names(names),
             undecodable: 0,
             clock: Clock::new(),
             lines: Vec::new(),

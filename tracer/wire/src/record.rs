@@ -113,6 +113,11 @@ pub struct Code<'a> {
     pub unreadable: bool,
 }
 
+/// The index of the process that a record is of, whatever its kind. `None` if it is too short.
+pub fn process(bytes: &[u8]) -> Option<u16> {
+    header(bytes).map(|head| head.process)
+}
+
 impl<'a> Record<'a> {
     /// Decodes one record. `None` if it is too short for its kind or of no known kind.
     pub fn parse(bytes: &'a [u8]) -> Option<Record<'a>> {
