@@ -190,6 +190,21 @@ fn known_as(caller: &str) -> String {
     known.map_or_else(|| format!("? {caller}"), |(_, name)| (*name).to_owned())
 }
 
+/// What an allocation is, in every run of a program.
+fn what(row: &Value) -> (u64, String, u64) {
+    let kind = row["kind"].as_str().unwrap().to_owned();
+    (number(&row["device"]), kind, number(&row["asked"]))
+}
+
+fn callers_of(ledger: &Value) -> BTreeMap<(u64, String, u64), Vec<String>> {
+    let mut out: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for row in list(&ledger["live"]) {
+        let caller = row["caller"].as_str().unwrap().to_owned();
+        out.entry(what(row)).or_default().push(caller);
+    }
+    out
+}
+
 /// What the report has to say of one device, by bucket; the name is the kind, of a library its name.
 fn expected(seen: &Seen, callers: &Value, device: usize) -> BTreeMap<String, u64> {
     let mut out: BTreeMap<String, u64> = BTreeMap::new();
@@ -202,15 +217,11 @@ fn expected(seen: &Seen, callers: &Value, device: usize) -> BTreeMap<String, u64
     let torch = &seen.torch[device.to_string()];
     let segments = list(&torch["segments"]);
     // The same run without return probes: a stack walk inside the process does not get past them.
-    let rows = list(&seen.ledger["live"])
-        .iter()
-        .zip(list(&callers["live"]));
+    let mut named = callers_of(callers);
     let mut rounding = 0;
-    for (row, named) in rows.filter(|(row, _)| own(row)) {
-        assert_eq!(
-            row["asked"], named["asked"],
-            "the same program does the same"
-        );
+    for row in list(&seen.ledger["live"]).iter().filter(own) {
+        let caller = named.get_mut(&what(row)).and_then(Vec::pop);
+        let caller = caller.expect("the same program does the same");
         let (asked, charged) = (number(&row["asked"]), number(&row["charged"]));
         if row["kind"] == "host" {
             continue;
@@ -218,7 +229,7 @@ fn expected(seen: &Seen, callers: &Value, device: usize) -> BTreeMap<String, u64
         if row["kind"] != "pooled" {
             rounding += charged - asked;
         }
-        let name = known_as(named["caller"].as_str().unwrap());
+        let name = known_as(&caller);
         if segments.is_empty() || name != "PyTorch's allocator" {
             add(&name, asked);
         }
