@@ -89,6 +89,9 @@ pub struct AttachArgs {
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub report: ReportStyle,
+    /// Ask the process at the end what keeps the survivors of the first line alive; runs code in it
+    #[arg(long)]
+    pub holders: bool,
     #[command(flatten)]
     pub record: RecordArgs,
     /// Write a flamegraph of the survivors to this file at the end, too
@@ -127,8 +130,11 @@ pub struct RunArgs {
 /// When machine code is unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Native {
+    /// All of it at every allocation
     Always,
+    /// Up to Python at every allocation, the rest once a stack
     New,
+    /// Python's frames alone
     Never,
 }
 
@@ -146,6 +152,9 @@ pub struct ReportArgs {
     /// How long to watch, such as 30, 90s, 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub duration: Duration,
+    /// Ask the process at the end what keeps the survivors of the first line alive; runs code in it
+    #[arg(long)]
+    pub holders: bool,
     #[command(flatten)]
     pub report: ReportStyle,
 }
@@ -339,8 +348,8 @@ pub struct WatchArgs {
     /// function of a library by its linker name [default: what the backward() calls show]
     #[arg(long, value_name = "PLACE", value_parser = parse_step_on)]
     pub step_on: Option<StepOn>,
-    /// Machine-code frames between the Python lines and the allocation (with a library in the
-    /// process: `run`, --inject): unwound for stacks not seen before, at every allocation, or not
+    /// When machine code is unwound: the frames between the Python lines and the allocation, and
+    /// around them
     #[arg(long, value_enum, default_value_t = Native::New, value_name = "WHEN")]
     pub native: Native,
     /// Watch this process alone, not those that it starts (with probes of the kernel: a library in

@@ -76,7 +76,11 @@ pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
         watch_devices: watch.capacity.is_none(),
         library: None,
         cupti: !watch.no_cupti,
-        native: watch.native != Native::Never,
+        native: match watch.native {
+            Native::Never => vramscope_tracer::Native::Never,
+            Native::New => vramscope_tracer::Native::New,
+            Native::Always => vramscope_tracer::Native::Always,
+        },
         step_on: match &watch.step_on {
             Some(StepOn::Native(place)) => Some(place.clone()),
             _ => None,

@@ -225,6 +225,12 @@ impl Book {
         &self.sites
     }
 
+    /// The sites of some stacks.
+    pub fn sites_of(&self, stacks: &[StackId]) -> Vec<SiteId> {
+        let known = stacks.iter().filter_map(|stack| self.by_stack.get(stack));
+        known.map(|index| self.sites[*index as usize].id).collect()
+    }
+
     /// The sites whose floor changed more than a start explains.
     pub fn moving(&self) -> impl Iterator<Item = &Site> {
         self.moving.iter().map(|index| &self.sites[*index as usize])

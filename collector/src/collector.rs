@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vramscope_events::{
-    Address, Bytes, DeviceId, Event, LostCause, Pid, Record, StackId, StepMark, Time,
+    Address, Bytes, DeviceId, Event, Holders, LostCause, Pid, Record, StackId, StepMark, Time,
 };
 
 use crate::{
@@ -319,6 +319,10 @@ impl Collector {
                 process.cache_emptied(*device, time);
                 (LogLevel::Info, format!("cache of GPU {device} emptied"))
             }
+            Event::Holders(holders) => {
+                process.holders(holders, time);
+                (LogLevel::Info, holders_text(holders))
+            }
             Event::Lost { count, cause } => {
                 *self.lost.entry(*cause).or_default() += count;
                 if is_gap(*cause) {
@@ -444,6 +448,19 @@ fn news_of(device: &Device, verdict: Option<&Verdict>) -> Option<(LogLevel, Stri
         _ => LogLevel::Info,
     };
     Some((level, format!("GPU {}: {}", device.id, verdict.summary)))
+}
+
+fn holders_text(holders: &Holders) -> String {
+    match holders.main() {
+        Some(main) => format!(
+            "asked what holds {} survivors on GPU {}: {} are held by {}",
+            holders.asked, holders.device, main.blocks, main.short
+        ),
+        None => format!(
+            "asked what holds {} survivors on GPU {}: nothing was found",
+            holders.asked, holders.device
+        ),
+    }
 }
 
 fn source_words(source: crate::view::StepSource) -> &'static str {

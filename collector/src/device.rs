@@ -7,6 +7,7 @@ use crate::{
     book::{Book, NewSites},
     floor::FloorSeries,
     ledger::Block,
+    retained::Answers,
     shares::Shares,
     site::FloorHistory,
     stacks::Stacks,
@@ -51,6 +52,8 @@ pub(crate) struct Device {
     /// Requests of the large pool that made the cache grow although more than enough was cached.
     pub unusable_cache: UnusableCache,
     pub shares: Shares,
+    /// What the process answered when it was asked who holds blocks.
+    pub answers: Answers,
     /// The verdict of the last step at which one was asked for.
     pub verdict: Option<Verdict>,
 }
@@ -100,6 +103,7 @@ impl Device {
             out_of_memory: None,
             unusable_cache: UnusableCache::default(),
             shares: Shares::default(),
+            answers: Answers::default(),
             verdict: None,
         }
     }

@@ -35,6 +35,7 @@ mod process;
 pub mod recorder;
 pub mod replay;
 pub mod report;
+mod retained;
 mod shares;
 mod site;
 mod snapshot;

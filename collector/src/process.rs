@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use vramscope_events::{
-    Address, Alloc, Bytes, DeviceId, Free, Layer, OutOfMemory, StackId, StepMark, StepMarkKind,
-    Tid, Time,
+    Address, Alloc, Bytes, DeviceId, Free, Holders, Layer, OutOfMemory, StackId, StepMark,
+    StepMarkKind, Tid, Time,
 };
 
 use crate::{
@@ -244,6 +244,12 @@ impl Process {
         let device = self.device(failed.device);
         device.mark(MarkKind::OutOfMemory, time);
         device.out_of_memory = Some(*failed);
+    }
+
+    pub fn holders(&mut self, holders: &Arc<Holders>, time: Time) {
+        let device = self.device(holders.device);
+        let sites = device.main_book().sites_of(&holders.stacks);
+        device.answers.add(time, sites, Arc::clone(holders));
     }
 
     pub fn cache_emptied(&mut self, id: DeviceId, time: Time) {

@@ -16,8 +16,14 @@ use vramscope_wire as wire;
 
 use crate::{
     driver::DriverBook,
-    native::{CodeMap, Nameless},
     python::byte_offset,
+    unwind::{
+        code::{CodeMap, Now},
+        merge::{PythonPart, merge},
+        names::Nameless,
+        table::RuleTable,
+        walk::{self, Walk},
+    },
 };
 
 /// One traced process, as the decoder knows it.
@@ -37,10 +43,10 @@ impl Traced {
     pub fn new(process: Process, python: Option<Python>) -> Traced {
         Traced {
             pid: Pid(process.pid()),
+            code: CodeMap::new(process.clone(), python.as_ref()),
             process,
             python,
             driver: DriverBook::default(),
-            code: CodeMap::default(),
         }
     }
 }
@@ -49,6 +55,9 @@ impl Traced {
 pub trait KnownCodes {
     /// The id under which the producer knows the code object at `address` of process `index`.
     fn id(&self, address: u64, process: u16) -> Option<u32>;
+
+    /// In which epoch of its code the process is (`vs_native.epoch`); `None` where nobody counts.
+    fn epoch(&self, process: u16) -> Option<u64>;
 }
 
 /// What was decoded beside the events, in all.
@@ -58,6 +67,8 @@ pub struct DecodeStats {
     pub undecodable: u64,
     /// Code objects whose names could not be had; their frames say so.
     pub nameless_codes: u64,
+    /// Stacks whose machine code was unloaded before anybody could look.
+    pub stale_stacks: u64,
 }
 
 /// The decoder of one session. The default knows no process yet.
@@ -79,6 +90,8 @@ pub struct Decoder {
     last_stack: u32,
     /// Who names machine-code frames; without one they are left out.
     names: Option<Sender<Nameless>>,
+    /// Unwind rules for the kernel.
+    pub rules: RuleTable,
     /// Counters.
     pub stats: DecodeStats,
 }
@@ -86,6 +99,10 @@ pub struct Decoder {
 struct KnownStack {
     plain: StackId,
     frames: Arc<[FrameId]>,
+    /// Where the interpreter was called, for stacks that are all Python.
+    calls: Arc<[u32]>,
+    /// Whether no frame is missing.
+    complete: bool,
     backward: Option<StackId>,
 }
 
@@ -94,10 +111,12 @@ struct Code {
 }
 
 impl Decoder {
-    /// Shows machine-code frames too, which are named through `names`.
-    pub fn with_names(mut self, names: Sender<Nameless>) -> Decoder {
-        self.names = Some(names);
-        self
+    /// A decoder that shows machine-code frames where it is told who names them.
+    pub fn with_names(names: Option<Sender<Nameless>>) -> Decoder {
+        Decoder {
+            names,
+            ..Decoder::default()
+        }
     }
 
     /// Adds a process; its index is the number of those before it.
@@ -173,7 +192,15 @@ impl Decoder {
             }
             wire::Record::Driver(call) => self.driver(&call, out),
             wire::Record::Code(code) => self.code(&code, known),
-            wire::Record::Stack(stack) => self.body(&stack, out),
+            wire::Record::Stack(stack) => self.body(&stack, known, out),
+            wire::Record::Mixed(stack) => {
+                let walk = Walk {
+                    addresses: stack.native().collect(),
+                    complete: stack.state == wire::vs_walk_state_VS_WALK_END,
+                };
+                self.mixed(&stack, &walk, known, out);
+            }
+            wire::Record::Copy(copy) => self.copy(&copy, known, out),
         }
     }
 
@@ -296,50 +323,156 @@ impl Decoder {
             .insert((code.head.process, code.id), Code { object });
     }
 
-    fn body(&mut self, stack: &wire::Stack<'_>, out: &mut Vec<Record>) {
-        let mut frames: Vec<FrameId> = stack
-            .frames()
-            .map(|frame| self.frame(&stack.head, frame, out))
-            .collect();
-        let caller = (stack.head.process, stack.caller);
-        if let Some(caller) = self.known_stacks.get(&caller).filter(|_| stack.caller != 0) {
-            let caller = Arc::clone(&caller.frames);
-            frames.push(self.backward_marker(&stack.head, out));
-            frames.extend(caller.iter());
+    fn body(&mut self, stack: &wire::Stack<'_>, known: &impl KnownCodes, out: &mut Vec<Record>) {
+        let truncated = stack.head.flags & wire::vs_flag_VS_FLAG_TRUNCATED as u16 != 0;
+        let (mut frames, mut calls) = (Vec::new(), Vec::new());
+        let mut open = 0;
+        for frame in stack.frames() {
+            if frame.lasti != wire::VS_FRAME_HIDDEN {
+                frames.push(self.frame(&stack.head, frame, out));
+                open += 1;
+            }
+            if frame.lasti & wire::VS_FRAME_ENTRY != 0 {
+                calls.push(open);
+                open = 0;
+            }
         }
-        let native = self.native(stack, stack.frames().next().is_some());
-        let frames: Arc<[FrameId]> = native.into_iter().chain(frames).collect();
-        let plain = self.intern_stack(&stack.head, frames.clone(), out);
-        self.known_stacks.insert(
-            (stack.head.process, stack.head.stack),
-            KnownStack {
-                plain,
-                frames,
-                backward: None,
-            },
-        );
+        let complete = !truncated && open == 0;
+        let walk = Walk {
+            addresses: stack.native().collect(),
+            complete: stack.state == wire::vs_walk_state_VS_WALK_END,
+        };
+        let python = PythonPart {
+            frames: &frames,
+            calls: &calls,
+            complete,
+        };
+        let mut merged = match walk.addresses.is_empty() {
+            true => frames,
+            false => self.merged(&stack.head, &walk, python, &|| {
+                known.epoch(stack.head.process)
+            }),
+        };
+        self.push_caller(&stack.head, stack.caller, &mut merged, out);
+        self.define(&stack.head, merged, calls, complete, out);
     }
 
-    fn native(&mut self, stack: &wire::Stack<'_>, below_python: bool) -> Vec<FrameId> {
-        let traced = self
+    /// A stack from the kernel, whose Python part came before.
+    fn mixed(
+        &mut self,
+        stack: &wire::Mixed<'_>,
+        walk: &Walk,
+        known: &impl KnownCodes,
+        out: &mut Vec<Record>,
+    ) {
+        let python = self.known_stacks.get(&(stack.head.process, stack.python));
+        let (frames, calls, complete) = match python {
+            Some(known) => (known.frames.clone(), known.calls.clone(), known.complete),
+            // Without Python frames nothing is missing; a body that was lost was counted.
+            None => (Arc::default(), Arc::default(), stack.python == 0),
+        };
+        let python = PythonPart {
+            frames: &frames,
+            calls: &calls,
+            complete,
+        };
+        let now = || known.epoch(stack.head.process);
+        let readable = self
             .processes
             .get_mut(usize::from(stack.head.process))
+            .and_then(Option::as_mut)
+            .is_some_and(|traced| traced.code.enter(stack.epoch, &now));
+        let mut merged = if readable {
+            self.merged(&stack.head, walk, python, &now)
+        } else {
+            self.stats.stale_stacks += 1;
+            frames.to_vec()
+        };
+        self.push_caller(&stack.head, stack.caller, &mut merged, out);
+        self.define(&stack.head, merged, Vec::new(), false, out);
+    }
+
+    /// A stack that the kernel could not unwind to its end: we do, and tell it what it lacked.
+    fn copy(&mut self, copy: &wire::StackCopy<'_>, known: &impl KnownCodes, out: &mut Vec<Record>) {
+        let head = &copy.before.head;
+        let now = || known.epoch(head.process);
+        let mut walk = Walk::default();
+        if let Some(Some(traced)) = self.processes.get_mut(usize::from(head.process))
+            && traced.code.enter(copy.before.epoch, &now)
+        {
+            walk = walk::resume(copy, |address| {
+                let rule = traced.code.rule(address, &now);
+                self.rules.insert(address, copy.before.epoch, rule);
+                rule
+            });
+        }
+        self.mixed(&copy.before, &walk, known, out);
+    }
+
+    fn merged(
+        &mut self,
+        head: &wire::vs_header,
+        walk: &Walk,
+        python: PythonPart<'_>,
+        now: Now<'_>,
+    ) -> Vec<FrameId> {
+        let traced = self
+            .processes
+            .get_mut(usize::from(head.process))
             .and_then(Option::as_mut);
         let (Some(traced), Some(names)) = (traced, &self.names) else {
-            return Vec::new();
+            return python.frames.to_vec();
         };
         let mut next = || {
             self.next_frame += 1;
             FrameId(self.next_frame - 1)
         };
-        traced.code.frames(
-            &traced.process,
-            traced.python.as_ref(),
-            stack.native(),
-            below_python,
-            &mut next,
-            names,
-        )
+        let native: Vec<_> = walk
+            .addresses
+            .iter()
+            .map(|address| traced.code.frame(*address, now, &mut next, names))
+            .collect();
+        merge(&native, walk.complete, python)
+    }
+
+    /// Adds the stack that called `backward()`.
+    fn push_caller(
+        &mut self,
+        head: &wire::vs_header,
+        caller: u32,
+        frames: &mut Vec<FrameId>,
+        out: &mut Vec<Record>,
+    ) {
+        if caller == 0 {
+            return;
+        }
+        if let Some(caller) = self.known_stacks.get(&(head.process, caller)) {
+            let caller = Arc::clone(&caller.frames);
+            frames.push(self.backward_marker(head, out));
+            frames.extend(caller.iter());
+        }
+    }
+
+    fn define(
+        &mut self,
+        head: &wire::vs_header,
+        frames: Vec<FrameId>,
+        calls: Vec<u32>,
+        complete: bool,
+        out: &mut Vec<Record>,
+    ) {
+        let frames: Arc<[FrameId]> = frames.into();
+        let plain = self.intern_stack(head, frames.clone(), out);
+        self.known_stacks.insert(
+            (head.process, head.stack),
+            KnownStack {
+                plain,
+                frames,
+                calls: calls.into(),
+                complete,
+                backward: None,
+            },
+        );
     }
 
     fn frame(
@@ -348,7 +481,11 @@ impl Decoder {
         frame: wire::vs_frame,
         out: &mut Vec<Record>,
     ) -> FrameId {
-        let key = (head.process, frame.code, frame.lasti);
+        let key = (
+            head.process,
+            frame.code,
+            frame.lasti & !wire::VS_FRAME_ENTRY,
+        );
         if let Some(id) = self.lines.get(&key) {
             return *id;
         }
@@ -358,7 +495,9 @@ impl Decoder {
             .and_then(|code| {
                 let object = code.object.as_ref()?;
                 let python = self.process(head.process)?.python.as_ref()?;
-                let offset = byte_offset(python.offsets.instruction_kind, frame.lasti);
+                // Without the mark in its highest bit, which was the sign's.
+                let lasti = (frame.lasti << 1).cast_signed() >> 1;
+                let offset = byte_offset(python.offsets.instruction_kind, lasti);
                 Some(Frame {
                     kind: FrameKind::Python,
                     file: object.file.as_str().into(),

@@ -29,8 +29,10 @@ mod reader;
 mod session;
 pub mod target;
 mod tree;
+mod unwind;
 
 pub use error::{AttachError, Child};
+pub use native::Native;
 pub use plan::{Plan, Probe, StepOn};
 pub use prospect::{Prospect, inspect};
 pub use session::{Options, Session, now};

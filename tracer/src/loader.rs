@@ -1,15 +1,22 @@
 //! The BPF programs in the kernel, and their maps.
 
+use std::os::fd::AsFd as _;
+
 use aya::{
     Btf, Ebpf, EbpfLoader,
-    maps::{Array, HashMap as BpfHashMap, MapData, PerCpuArray, RingBuf},
+    maps::{Array, HashMap as BpfHashMap, Map, MapData, PerCpuArray, RingBuf},
     programs::{ProgramError, UProbe},
 };
 use vramscope_bpf::{MAX_PROCESSES, map};
 use vramscope_wire as wire;
 
 use crate::{
-    error::AttachError, multi::Programs, placing::Links, pod::PythonValue, python::no_python,
+    error::AttachError,
+    multi::Programs,
+    native::Native,
+    placing::Links,
+    pod::{NativeValue, PythonValue, RulesValue},
+    python::no_python,
 };
 
 /// The ring's size: at the 64 bytes of an event it holds a million of them, about a second of the
@@ -26,6 +33,8 @@ pub struct Loaded {
     generation: u32,
     /// Whether the programs can wait for memory.
     pub sleepable: bool,
+    /// Processes whose machine code is unwound, so far.
+    unwound: u64,
 }
 
 /// The maps that the reader needs.
@@ -36,6 +45,10 @@ pub struct ReaderMaps {
     pub counters: PerCpuArray<MapData, u64>,
     /// Known code objects: (address, process) -> (id, first traceable byte).
     pub codes: BpfHashMap<MapData, [u64; 2], [u32; 2]>,
+    /// What unwinding needs, by process.
+    pub natives: Array<MapData, NativeValue>,
+    /// Unwind rules, by set.
+    pub rules: Array<MapData, RulesValue>,
 }
 
 impl Loaded {
@@ -66,6 +79,7 @@ impl Loaded {
             links: Links::default(),
             generation: 0,
             sleepable,
+            unwound: 0,
         })
     }
 
@@ -120,6 +134,41 @@ impl Loaded {
             .map_err(|error| load_error(&error))
     }
 
+    /// Tells the programs how to unwind the machine code of process `index`. `interpreter` is where
+    /// its interpreter's code lies, `loader_state` where its dynamic loader says what it is at; 0
+    /// where that is not known.
+    ///
+    /// # Errors
+    /// [`AttachError::Load`] when the kernel refuses.
+    pub fn set_native(
+        &mut self,
+        index: u16,
+        native: Native,
+        interpreter: std::ops::Range<u64>,
+        loader_state: u64,
+    ) -> Result<(), AttachError> {
+        debug_assert!(index < MAX_PROCESSES);
+        self.unwound += 1;
+        let value = wire::vs_native {
+            interpreter_start: interpreter.start,
+            interpreter_end: interpreter.end,
+            // Counted up from there for each library that goes.
+            epoch: self.unwound << 32,
+            loader_state,
+            mode: native.mode(),
+            unloading: 0,
+        };
+        let map = self
+            .bpf
+            .map_mut(map::NATIVES)
+            .ok_or_else(|| missing(map::NATIVES))?;
+        let mut natives: Array<_, NativeValue> =
+            Array::try_from(map).map_err(|error| load_error(&error))?;
+        natives
+            .set(u32::from(index), NativeValue(value), 0)
+            .map_err(|error| load_error(&error))
+    }
+
     /// Tells the programs which NVTX range marks a step.
     ///
     /// # Errors
@@ -151,12 +200,19 @@ impl Loaded {
     /// # Errors
     /// [`AttachError::Load`] when one is missing or was taken before.
     pub fn reader_maps(&mut self) -> Result<ReaderMaps, AttachError> {
+        // Processes that come later are entered into it, so it is not taken out.
+        let natives = match self.bpf.map(map::NATIVES) {
+            Some(Map::Array(natives)) => second_handle(natives)?,
+            _ => return Err(missing(map::NATIVES)),
+        };
         let mut take = |name| self.bpf.take_map(name).ok_or_else(|| missing(name));
         Ok(ReaderMaps {
             ring: RingBuf::try_from(take(map::RING)?).map_err(|error| load_error(&error))?,
             counters: PerCpuArray::try_from(take(map::COUNTERS)?)
                 .map_err(|error| load_error(&error))?,
             codes: BpfHashMap::try_from(take(map::CODES)?).map_err(|error| load_error(&error))?,
+            natives: Array::try_from(natives).map_err(|error| load_error(&error))?,
+            rules: Array::try_from(take(map::RULES)?).map_err(|error| load_error(&error))?,
         })
     }
 
@@ -206,6 +262,14 @@ pub fn remove_where<K: aya::Pod, V: aya::Pod>(
         // It may have gone by itself.
         let _ = map.remove(&key);
     }
+}
+
+/// The same map once more.
+fn second_handle(map: &MapData) -> Result<Map, AttachError> {
+    let handle = map.fd().as_fd().try_clone_to_owned();
+    let handle = handle.map_err(|error| load_error(&error))?;
+    let map = MapData::from_fd(handle).map_err(|error| load_error(&error))?;
+    Ok(Map::Array(map))
 }
 
 fn missing(name: &str) -> AttachError {

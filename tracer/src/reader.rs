@@ -17,7 +17,9 @@ use vramscope_wire as wire;
 use crate::{
     decode::{Decoder, KnownCodes, Traced},
     loader::{ReaderMaps, remove_where},
+    pod::{NativeValue, RulesValue},
     session::now,
+    unwind::names::Nameless,
 };
 
 /// Records in one batch at most: what the reader hands on in one piece.
@@ -71,21 +73,40 @@ struct Lost {
     undecodable: u64,
 }
 
-struct Codes<'a>(&'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>);
+struct Known<'a> {
+    codes: &'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>,
+    natives: &'a aya::maps::Array<aya::maps::MapData, NativeValue>,
+}
 
-impl KnownCodes for Codes<'_> {
+impl<'a> Known<'a> {
+    fn of(maps: &'a ReaderMaps) -> Known<'a> {
+        Known {
+            codes: &maps.codes,
+            natives: &maps.natives,
+        }
+    }
+}
+
+impl KnownCodes for Known<'_> {
     fn id(&self, address: u64, process: u16) -> Option<u32> {
-        self.0
+        self.codes
             .get(&[address, u64::from(process)], 0)
             .ok()
             .map(|[id, _]| id)
     }
+
+    fn epoch(&self, process: u16) -> Option<u64> {
+        let native = self.natives.get(&u32::from(process), 0).ok()?;
+        Some(native.0.epoch)
+    }
 }
 
 impl Reader {
-    /// A reader of processes that it is told of through `notices`, until `stop`.
+    /// A reader of processes that it is told of through `notices`, until `stop`. Machine code is
+    /// named through `names`.
     pub fn new(
         maps: ReaderMaps,
+        names: Option<Sender<Nameless>>,
         notices: Receiver<Notice>,
         free: Sender<u16>,
         sender: Sender<Vec<Record>>,
@@ -94,7 +115,7 @@ impl Reader {
     ) -> Reader {
         Reader {
             maps,
-            decoder: Decoder::default(),
+            decoder: Decoder::with_names(names),
             notices,
             free,
             sender,
@@ -166,17 +187,24 @@ impl Reader {
                 return false;
             };
             // A process may have been told of after the last look, and be quick.
-            let known =
+            let told =
                 wire::process(&item).is_none_or(|index| self.decoder.process(index).is_some());
-            if known {
-                let codes = Codes(&self.maps.codes);
-                self.decoder.decode(&item, &codes, batch);
-                continue;
+            if told {
+                let known = Known {
+                    codes: &self.maps.codes,
+                    natives: &self.maps.natives,
+                };
+                self.decoder.decode(&item, &known, batch);
+            } else {
+                let late = item.to_vec();
+                drop(item);
+                self.take_notice(batch);
+                self.decoder.decode(&late, &Known::of(&self.maps), batch);
             }
-            let late = item.to_vec();
-            drop(item);
-            self.take_notice(batch);
-            self.decoder.decode(&late, &Codes(&self.maps.codes), batch);
+            for (set, rules) in self.decoder.rules.changes() {
+                // A rule that the kernel does not take is asked for again.
+                let _ = self.maps.rules.set(set, RulesValue(rules), 0);
+            }
         }
         true
     }
@@ -211,7 +239,9 @@ impl Reader {
         let ring_full = counter(wire::vs_counter_VS_COUNT_RING_FULL);
         let stacks = counter(wire::vs_counter_VS_COUNT_BODY_LOST)
             + counter(wire::vs_counter_VS_COUNT_NO_SLOT)
-            + counter(wire::vs_counter_VS_COUNT_UNREADABLE);
+            + counter(wire::vs_counter_VS_COUNT_UNREADABLE)
+            + counter(wire::vs_counter_VS_COUNT_NATIVE_LOST)
+            + self.decoder.stats.stale_stacks;
         let table_full = counter(wire::vs_counter_VS_COUNT_TABLE_FULL);
         let undecodable = self.decoder.stats.undecodable;
         let news = [

@@ -20,12 +20,14 @@ use crate::{
     inject::Injected,
     kernel::{self, Standing},
     loader::{DEFAULT_RING_BYTES, Loaded},
+    native::Native,
     nvml::Watch,
     plan::StepOn,
     prospect::{Prospect, inspect},
     reader::Reader,
     target,
     tree::{Tree, Watcher},
+    unwind::names::name_frames,
 };
 
 /// How a session is made.
@@ -39,8 +41,8 @@ pub struct Options {
     pub library: Option<PathBuf>,
     /// Whether CUPTI may be used, where the backend does.
     pub cupti: bool,
-    /// Whether machine-code frames are wanted, where the backend can give them.
-    pub native: bool,
+    /// When machine code is unwound.
+    pub native: Native,
     /// What marks a step, where it is a place in machine code.
     pub step_on: Option<StepOn>,
     /// Whether the processes that it starts are followed, where the backend can.
@@ -59,7 +61,7 @@ impl Default for Options {
             watch_devices: true,
             library: None,
             cupti: true,
-            native: true,
+            native: Native::default(),
             step_on: None,
             tree: true,
             patient: false,
@@ -158,13 +160,7 @@ impl Session {
         let (freed, free) = unbounded();
         let (watch, watch_stop) = bounded(0);
         let mut threads = Vec::new();
-        let mut tree = Tree::new(
-            loaded,
-            prospect.process.clone(),
-            options.tree,
-            options.step_on.clone(),
-            notices,
-        );
+        let mut tree = Tree::new(loaded, prospect.process.clone(), options, notices);
         if let Some(AttachError::Launcher { pid, command, .. }) = launcher {
             tree.tell(format!(
                 "process {pid} ({command}) is a launcher: the processes that it starts are watched"
@@ -188,9 +184,17 @@ impl Session {
             }
             Err(error) => tree.tell(target::nvml_note(&error)),
         }
+        let mut names = None;
+        if options.native != Native::Never {
+            let (nameless, to_name) = unbounded();
+            let to = sender.clone();
+            threads.push(spawn("symbols", move || name_frames(&to_name, &to))?);
+            names = Some(nameless);
+        }
         // Before the first probe is placed: nothing is to wait in the ring.
         let stopped = Arc::clone(&stop);
-        let reader = Reader::new(maps, noticed, freed, sender, stopped, watch.clone());
+        let listens = watch.clone();
+        let reader = Reader::new(maps, names, noticed, freed, sender, stopped, listens);
         threads.push(spawn("ring-reader", move || reader.run())?);
         let board = tree.board();
         let begun = tree.begin(prospect);

@@ -127,9 +127,16 @@ fn show_device(
     } else {
         (None, verdict)
     };
-    let driver_sites = driver.sites(&device.driver, step, beside, process, names);
+    let driver_sites = driver.sites(
+        &device.driver,
+        &device.answers,
+        step,
+        beside,
+        process,
+        names,
+    );
     let sites = if device.tensor_layer {
-        tensor.sites(&device.tensor, step, main, process, names)
+        tensor.sites(&device.tensor, &device.answers, step, main, process, names)
     } else {
         Arc::clone(&driver_sites)
     };

@@ -2,7 +2,7 @@
 
 mod schema;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use vramscope_events::{Address, Bytes, DeviceId, FrameKind, LostCause, Pid};
 
@@ -340,10 +340,41 @@ fn site<'a>(view: &View, group: &SiteView, stacks: &Stacks<'a>) -> json::Site<'a
                 generations: span.generations,
             })
             .collect(),
+        retained_by: retained(view, group, stacks),
         stack: member
             .map(|member| member.stack.iter().map(|one| frame(one)).collect())
             .unwrap_or_default(),
     }
+}
+
+fn retained<'a>(view: &View, group: &SiteView, stacks: &Stacks<'a>) -> Option<json::Retained<'a>> {
+    // The answer may be of another member than the one that names the group.
+    let wanted = group.retained.as_ref()?;
+    let mut known = stacks.0.values().filter_map(|site| site.retained.as_ref());
+    let retained = known.find(|retained| Arc::ptr_eq(retained, wanted))?;
+    let answer = &*retained.holders;
+    Some(json::Retained {
+        asked_seconds: retained.asked_at.seconds_since(view.started),
+        survivors: answer.survivors,
+        asked: answer.asked,
+        holders: (answer.holders.iter().enumerate())
+            .map(|(index, holder)| json::Holder {
+                words: &holder.words,
+                kind: &holder.kind,
+                path: &holder.path,
+                blocks: holder.blocks,
+                bytes: holder.bytes,
+                length: holder.length,
+                bound: holder.bound,
+                length_before: retained.lengths_before.get(index).copied().flatten(),
+            })
+            .collect(),
+        seconds_since_asked_before: (retained.asked_before)
+            .map(|before| retained.asked_at.seconds_since(before)),
+        partial: answer.partial.as_deref(),
+        notes: answer.notes.iter().map(String::as_str).collect(),
+        cost: &answer.cost,
+    })
 }
 
 fn frame(frame: &FrameView) -> json::Frame<'_> {
@@ -392,6 +423,7 @@ fn verdict<'a>(
         }),
         oom_in_seconds: oom.and_then(|oom| oom.seconds).and_then(finite),
         kind: verdict.kind.map(kind_name),
+        retained_by: verdict.retained_by.as_deref(),
         summary: &verdict.summary,
         evidence: verdict.evidence.iter().map(String::as_str).collect(),
         advice: &verdict.advice,

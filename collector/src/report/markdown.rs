@@ -3,13 +3,13 @@
 use super::{
     Options,
     headline::{self, Headline},
-    notes, paths, shares,
+    holders, notes, paths, shares,
     stack::Row,
     table, text, units,
 };
 use crate::{
     escape,
-    grouping::Groups,
+    grouping::{self, Groups},
     view::{DeviceView, ProcessView, SiteView, View},
 };
 
@@ -150,6 +150,36 @@ fn device(
     }
     sites(out, view, process, device, options);
     stack(out, process, device);
+    holders(out, view, process, device, options);
+}
+
+/// What keeps alive what was asked about.
+fn holders(
+    out: &mut String,
+    view: &View,
+    process: &ProcessView,
+    device: &DeviceView,
+    options: Options,
+) {
+    let groups = grouping::group(&device.sites, options.grouping);
+    for site in holders::answered(&groups) {
+        let Some(retained) = &site.retained else {
+            continue;
+        };
+        let asked = view.now.seconds_since(retained.asked_at);
+        line(out, "");
+        line(
+            out,
+            &format!(
+                "{}: {}",
+                code(&headline::site_words(site, process, 160)),
+                plain(&holders::opening(retained, asked)),
+            ),
+        );
+        line(out, "");
+        bullets(out, &holders::lines(retained));
+        bullets(out, &holders::remarks(retained));
+    }
 }
 
 fn memory_table(out: &mut String, device: &DeviceView) {

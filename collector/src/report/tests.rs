@@ -20,6 +20,7 @@ use crate::{
 fn views() -> Vec<(&'static str, View)> {
     vec![
         ("leak", fixture::leak()),
+        ("asked", fixture::asked()),
         ("healthy", fixture::healthy()),
         ("growing", fixture::growing()),
         ("no_verdict_yet", fixture::no_verdict_yet()),

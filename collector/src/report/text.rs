@@ -1,8 +1,9 @@
 //! The report as text for a terminal or a log.
 
 use super::{
-    Options,
+    Options, driver,
     headline::{self, Headline},
+    holders,
     layout::{Color, Tone, left, right, wrap},
     notes,
     shares::{self, Row},
@@ -233,6 +234,7 @@ impl Writer {
         self.verdict(device);
         self.sites(view, process, device, options);
         self.culprit(process, device);
+        self.holders(view, process, device, options);
         let notes = notes::of_device(process, device);
         if !notes.is_empty() {
             self.blank();
@@ -381,7 +383,7 @@ impl Writer {
         }
         // Without a tensor layer the sites above are the driver's own.
         if device.tensor_layer && device.driver_live_bytes > 0 {
-            let parts = driver_parts(device);
+            let parts = driver::parts(device);
             let total = units::bytes(device.driver_live_bytes);
             let text = format!("{total} taken since the attach, holding the blocks above: {parts}");
             self.blank();
@@ -411,6 +413,35 @@ impl Writer {
         }
         for line in stack::lines(site, process, width, self.layout.color) {
             self.line(&line);
+        }
+    }
+
+    /// What keeps alive what was asked about.
+    fn holders(
+        &mut self,
+        view: &View,
+        process: &ProcessView,
+        device: &DeviceView,
+        options: Options,
+    ) {
+        let groups = grouping::group(&device.sites, options.grouping);
+        for site in holders::answered(&groups) {
+            let Some(retained) = &site.retained else {
+                continue;
+            };
+            let words = headline::site_words(site, process, self.layout.width - 4);
+            let asked = view.now.seconds_since(retained.asked_at);
+            self.blank();
+            let opening = format!("{words}: {}:", holders::opening(retained, asked));
+            for line in wrap(&opening, self.layout.width, 2) {
+                self.line(&line);
+            }
+            self.bullets(&holders::lines(retained));
+            for remark in holders::remarks(retained) {
+                for line in wrap(&remark, self.layout.width - 2, 2) {
+                    self.line(&format!("  {line}"));
+                }
+            }
         }
     }
 
@@ -448,36 +479,4 @@ fn probes(view: &View) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Driver memory by the line of the user's code that was running when it was taken, largest first.
-pub(super) fn driver_parts(device: &DeviceView) -> String {
-    let mut parts: Vec<(String, u64)> = Vec::new();
-    for site in device.driver_sites.iter() {
-        let place = match site.own_frame() {
-            Some(frame) => {
-                let file = frame.file.rsplit('/').next().unwrap_or_default();
-                match frame.line {
-                    0 => escape::line(file, 40),
-                    line => format!("{}:{line}", escape::line(file, 40)),
-                }
-            }
-            None => "no Python frame".into(),
-        };
-        match parts.iter_mut().find(|(name, _)| *name == place) {
-            Some((_, bytes)) => *bytes += site.live_bytes,
-            None => parts.push((place, site.live_bytes)),
-        }
-    }
-    parts.retain(|(_, bytes)| *bytes > 0);
-    parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let shown = parts.iter().take(4);
-    let mut out: Vec<String> = shown
-        .map(|(name, bytes)| format!("{name} {}", units::bytes(*bytes)))
-        .collect();
-    if parts.len() > 4 {
-        let rest = parts[4..].iter().map(|(_, bytes)| bytes).sum();
-        out.push(format!("others {}", units::bytes(rest)));
-    }
-    out.join(", ")
 }

@@ -3,6 +3,7 @@
 //! A view is cheap to clone (names and stacks are shared) and never changes. Bytes are bytes,
 //! times are nanoseconds of `CLOCK_MONOTONIC`, steps are counted from the attach.
 
+mod retained;
 mod series;
 mod site;
 mod verdict;
@@ -14,6 +15,7 @@ pub use vramscope_events::DeviceUser;
 pub use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo};
 use vramscope_events::{Bytes, DeviceId, LostCause, Pid, Time};
 
+pub use retained::Retained;
 pub use series::{MarkKind, Point, Series, SeriesMark};
 pub(crate) use site::{FOLLOWER_WEIGHT, is_optimizer_file};
 pub use site::{

@@ -14,6 +14,7 @@
 mod garbage;
 mod graph;
 mod grouping;
+mod haste;
 mod labels;
 mod pace;
 mod paths;

@@ -65,8 +65,8 @@ fn entry() -> extern "C" fn(*mut c_void) -> *mut c_void {
 }
 
 extern "C-unwind" fn run(ends: *mut c_void) -> *mut c_void {
-    // SAFETY: the name ends with a zero and is shorter than sixteen bytes.
-    unsafe { libc::prctl(libc::PR_SET_NAME, c"vramscope".as_ptr()) };
+    // SAFETY: the name ends with a zero and has fifteen bytes, the most that a thread's may have.
+    unsafe { libc::prctl(libc::PR_SET_NAME, c"vramscope-agent".as_ptr()) };
     // SAFETY: `vramscope_agent_start` gave this box to this thread and to no other.
     let ends = unsafe { Box::from_raw(ends.cast::<Ends>()) };
     serve::serve(ends.ours, ends.theirs);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Bytes, DeviceId, DeviceUser, FrameId, Pid, ProcessInfo, StackId, Tid, Time};
+use crate::{
+    Address, Bytes, DeviceId, DeviceUser, FrameId, Holders, Pid, ProcessInfo, StackId, Tid, Time,
+};
 
 /// One thing that happened in a traced process, in the order in which it took effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -217,6 +219,8 @@ pub enum Event {
         /// How much, beyond what is allocated from them.
         bytes: Bytes,
     },
+    /// The process was asked what holds some blocks, and answered.
+    Holders(Arc<Holders>),
     /// A process is traced from here on.
     ProcessStarted {
         /// Who it is.

@@ -11,6 +11,7 @@
 
 mod device;
 mod event;
+mod holders;
 mod id;
 mod session;
 
@@ -19,5 +20,6 @@ pub use event::{
     Alloc, Event, Frame, FrameKind, Free, Layer, LostCause, OutOfMemory, Record, StepMark,
     StepMarkKind, Totals,
 };
+pub use holders::{Holder, Holders};
 pub use id::{Address, Bytes, DeviceId, FrameId, Pid, StackId, Tid, Time};
 pub use session::{Backend, ProbeState, ProbeView, ProcessInfo, Role};

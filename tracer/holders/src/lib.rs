@@ -28,7 +28,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// `MFD_CLOEXEC`.
 const CLOSE_ON_EXEC: u64 = 1;
 /// The thread's name in the process.
-const THREAD: &str = "vramscope";
+const THREAD: &str = "vramscope-agent";
 /// How long the library may take to become unused.
 const UNLOAD_PATIENCE: Duration = Duration::from_secs(2);
 /// How often we look whether the thread has ended: nothing tells it.

@@ -33,7 +33,7 @@ pub use socket::{Listener, runtime_directory};
 
 use crate::{
     board::{Board, Shareable},
-    native::name_frames,
+    unwind::names::name_frames,
 };
 
 use self::{

@@ -12,7 +12,7 @@ use std::{
 
 use crossbeam_channel::{Sender, bounded};
 use vramscope_events::{Pid, ProbeState, ProbeView, Record};
-use vramscope_python::{FindError, Mapping, Process, Python};
+use vramscope_python::{FindError, Process, Python};
 use vramscope_wire as wire;
 use vramscope_wire::{
     VS_PROTOCOL, VS_SYMBOL_BYTES, vs_hello, vs_hook_report, vs_hooked, vs_left,
@@ -23,9 +23,11 @@ use vramscope_wire::{
 use super::{clock, reader::Peer, shared::Shared, socket::Connection};
 use crate::{
     board::{Board, lock},
+    native::Native,
     nvml::Watch,
     python::walk_configuration,
     target,
+    unwind::code::CodeMap,
 };
 
 /// How long an answer may take. A process that is stopped gives none.
@@ -84,7 +86,7 @@ pub struct Wishes {
     /// Whether to use CUPTI.
     pub cupti: bool,
     /// Whether to unwind machine code too.
-    pub native: bool,
+    pub native: Native,
     /// Whether to ask NVML for the devices' memory.
     pub watch_devices: bool,
     /// The function that marks a step, by its linker name.
@@ -127,7 +129,7 @@ pub fn greet(
     let shared = Shared::new(
         wishes.ring_bytes,
         &walk,
-        code_of(python.as_ref(), &mappings),
+        CodeMap::interpreter(&mappings, python.as_ref()),
     )?;
     let setup = vs_setup {
         message: vs_message_VS_SETUP,
@@ -183,17 +185,6 @@ fn interpreter(
     }
 }
 
-/// Where the interpreter's code lies.
-fn code_of(python: Option<&Python>, mappings: &[Mapping]) -> std::ops::Range<u64> {
-    let Some(python) = python else {
-        return 0..0;
-    };
-    let code = mappings
-        .iter()
-        .find(|mapping| mapping.permissions.execute && mapping.path.as_ref() == Some(&python.path));
-    code.map_or(0..0, |mapping| mapping.start..mapping.end)
-}
-
 fn flags(tsc: bool, wishes: &Wishes) -> u32 {
     let mut flags = 0;
     if wishes.cupti {
@@ -202,8 +193,13 @@ fn flags(tsc: bool, wishes: &Wishes) -> u32 {
     if tsc {
         flags |= wire::vs_setup_flag_VS_SETUP_TSC;
     }
-    if wishes.native {
-        flags |= wire::vs_setup_flag_VS_SETUP_NATIVE;
+    match wishes.native {
+        Native::Never => {}
+        Native::New => flags |= wire::vs_setup_flag_VS_SETUP_NATIVE,
+        Native::Always => {
+            flags |= wire::vs_setup_flag_VS_SETUP_NATIVE;
+            flags |= wire::vs_setup_flag_VS_SETUP_NATIVE_WHOLE;
+        }
     }
     flags
 }

@@ -25,10 +25,12 @@ use crate::{
     closing,
     error::AttachError,
     loader::Loaded,
+    native::Native,
     nvml::Watched,
     plan::StepOn,
     prospect::Prospect,
     reader::Notice,
+    session::Options,
 };
 
 use self::sideband::Sideband;
@@ -39,6 +41,7 @@ pub(crate) struct Tree {
     /// Whether children are followed.
     follow: bool,
     step_on: Option<StepOn>,
+    native: Native,
     root: u32,
     members: BTreeMap<u32, Member>,
     indices: Indices,
@@ -116,20 +119,15 @@ struct Unheard {
 
 impl Tree {
     /// A tree with its root, which is not probed yet.
-    pub fn new(
-        loaded: Loaded,
-        root: Process,
-        follow: bool,
-        step_on: Option<StepOn>,
-        notices: Sender<Notice>,
-    ) -> Tree {
+    pub fn new(loaded: Loaded, root: Process, options: &Options, notices: Sender<Notice>) -> Tree {
         let (closing, closed) = unbounded();
         let pid = root.pid();
         let root = Member::new(root);
         let mut tree = Tree {
             loaded,
-            follow,
-            step_on,
+            follow: options.tree,
+            step_on: options.step_on.clone(),
+            native: options.native,
             root: pid,
             members: BTreeMap::from([(pid, root)]),
             indices: Indices::default(),

@@ -1,19 +1,21 @@
 //! From a process of the tree to one that is probed.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, ops::Range};
 
 use vramscope_events::{Pid, ProbeState, ProbeView};
-use vramscope_python::{FindError, Mapping, ReadError};
+use vramscope_python::{FindError, Mapping, Process, Python, ReadError};
 
 use super::{Member, Part, Probed, Tree};
 use crate::{
     decode::Traced,
     error::AttachError,
-    plan::{self, plan, step_probe},
+    native::Native,
+    plan::{self, Probe, plan, step_probe},
     prospect::{Prospect, inspect},
     python::{no_python, walk_configuration},
     reader::Notice,
     target,
+    unwind::{self, code::CodeMap},
 };
 
 impl Tree {
@@ -89,7 +91,16 @@ impl Tree {
             }
         }
         let index = self.indices.take().ok_or(AttachError::TooMany { pid })?;
-        if let Err(error) = self.loaded.set_python(index, walk) {
+        let unwinding = self.unwinding(&process, python.as_ref())?;
+        let told = self.loaded.set_python(index, walk).and_then(|()| {
+            let Some((probe, state, interpreter)) = unwinding else {
+                return self.loaded.set_native(index, Native::Never, 0..0, 0);
+            };
+            planned.insert(0, probe);
+            self.loaded
+                .set_native(index, self.native, interpreter, state)
+        });
+        if let Err(error) = told {
             self.indices.free.push(index);
             return Err(error);
         }
@@ -126,6 +137,22 @@ impl Tree {
             tensor_layer: plan.tensor_layer,
             libraries: plan.libraries,
         })
+    }
+
+    /// The probe that tells when machine code goes, where the loader's state lies, and where the
+    /// interpreter's code; none where machine code is not unwound.
+    fn unwinding(
+        &self,
+        process: &Process,
+        python: Option<&Python>,
+    ) -> Result<Option<(Probe, u64, Range<u64>)>, AttachError> {
+        if self.native == Native::Never {
+            return Ok(None);
+        }
+        let mappings = process.mappings()?;
+        let (probe, state) = unwind::loader::probe(process, &mappings);
+        let interpreter = CodeMap::interpreter(&mappings, python);
+        Ok(Some((probe, state, interpreter)))
     }
 
     /// Places probes on libraries that a process has loaded since it was looked at.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vramscope_events::{
-    Address, Alloc, DeviceId, DeviceUser, Event, Frame, FrameId, FrameKind, Free, OutOfMemory, Pid,
-    Record, StackId, StepMark, StepMarkKind, Time, Totals,
+    Address, Alloc, DeviceId, DeviceUser, Event, Frame, FrameId, FrameKind, Free, Holders,
+    OutOfMemory, Pid, Record, StackId, StepMark, StepMarkKind, Time, Totals,
 };
 
 use super::{
@@ -262,6 +262,13 @@ impl Decoder {
                 bytes: rest.varint()?,
             },
             What::ProcessExited => Event::ProcessExited,
+            What::Holders => {
+                let holders = serde_json::from_slice(rest.bytes()?);
+                Event::Holders(Arc::new(Holders {
+                    device,
+                    ..holders.map_err(|_| Malformed("an answer about holders that is none"))?
+                }))
+            }
             What::Alloc | What::Free | What::FreeAt => {
                 return Err(Malformed("an event in the wrong place"));
             }

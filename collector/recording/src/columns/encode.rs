@@ -175,6 +175,11 @@ impl Encoder {
                 shape(What::PoolsKept).on(*device)
             }
             Event::ProcessExited => shape(What::ProcessExited),
+            Event::Holders(holders) => {
+                // Strings and numbers in plain structs: nothing that can fail to be written.
+                put_bytes(rest, &serde_json::to_vec(holders.as_ref()).ok()?);
+                shape(What::Holders).on(holders.device)
+            }
             _ => return None,
         })
     }

@@ -26,15 +26,17 @@ pub(crate) enum What {
     Lost = 10,
     DeviceMemory = 11,
     ProcessExited = 12,
-    DeviceUsers = 13,
-    CaptureBegan = 14,
-    CaptureEnded = 15,
-    Mapped = 16,
-    Unmapped = 17,
-    PoolsKept = 18,
+    /// This and what follows: since 1.1.
+    Holders = 13,
+    DeviceUsers = 14,
+    CaptureBegan = 15,
+    CaptureEnded = 16,
+    Mapped = 17,
+    Unmapped = 18,
+    PoolsKept = 19,
 }
 
-const WHATS: [What; 19] = [
+const WHATS: [What; 20] = [
     What::Alloc,
     What::Free,
     What::FreeAt,
@@ -48,6 +50,7 @@ const WHATS: [What; 19] = [
     What::Lost,
     What::DeviceMemory,
     What::ProcessExited,
+    What::Holders,
     What::DeviceUsers,
     What::CaptureBegan,
     What::CaptureEnded,

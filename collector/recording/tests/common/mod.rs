@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use vramscope_events::{
-    Address, Alloc, Backend, DeviceId, DeviceUser, Event, Frame, FrameId, FrameKind, Free, Layer,
-    LostCause, OutOfMemory, Pid, Record, StackId, StepMark, StepMarkKind, Tid, Time, Totals,
+    Address, Alloc, Backend, DeviceId, DeviceUser, Event, Frame, FrameId, FrameKind, Free, Holder,
+    Holders, Layer, LostCause, OutOfMemory, Pid, Record, StackId, StepMark, StepMarkKind, Tid,
+    Time, Totals,
 };
 use vramscope_recording::{
     Block, Checkpoint, CheckpointAt, End, FORMAT, Piece, Recording, SessionInfo, Settings, Writer,
@@ -153,6 +154,25 @@ pub fn one_of_each(from: u64) -> Vec<Record> {
             device: DeviceId(1),
             bytes: 32 << 20,
         },
+        Event::Holders(Arc::new(Holders {
+            device: DeviceId(0),
+            stacks: vec![StackId(3), StackId(4)],
+            survivors: 148,
+            asked: 148,
+            holders: vec![Holder {
+                kind: "tensor".into(),
+                words: "`__main__.replay[*]` (a deque of 87, at most 120)".into(),
+                short: "`__main__.replay`".into(),
+                path: "__main__.replay[*]".into(),
+                blocks: 140,
+                bytes: 140 << 10,
+                length: Some(87),
+                bound: Some(120),
+            }],
+            partial: Some("the time was used up".into()),
+            notes: vec!["the collector is off".into()],
+            cost: "the GIL 6 times".into(),
+        })),
         Event::OutOfMemory(OutOfMemory {
             device: DeviceId(0),
             requested: 1 << 40,

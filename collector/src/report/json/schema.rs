@@ -120,6 +120,7 @@ pub struct Verdict<'a> {
     pub oom_in_steps_interval: Option<[Option<f64>; 2]>,
     pub oom_in_seconds: Option<f64>,
     pub kind: Option<&'static str>,
+    pub retained_by: Option<&'a str>,
     pub summary: &'a str,
     pub evidence: Vec<&'a str>,
     pub advice: &'a str,
@@ -158,7 +159,32 @@ pub struct Site<'a> {
     pub last_seen_seconds: f64,
     pub oldest_survivor_seconds: Option<f64>,
     pub born: Vec<Born>,
+    pub retained_by: Option<Retained<'a>>,
     pub stack: Vec<Frame<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Retained<'a> {
+    pub asked_seconds: f64,
+    pub seconds_since_asked_before: Option<f64>,
+    pub survivors: u64,
+    pub asked: u64,
+    pub holders: Vec<Holder<'a>>,
+    pub partial: Option<&'a str>,
+    pub notes: Vec<&'a str>,
+    pub cost: &'a str,
+}
+
+#[derive(Serialize)]
+pub struct Holder<'a> {
+    pub words: &'a str,
+    pub kind: &'a str,
+    pub path: &'a str,
+    pub blocks: u64,
+    pub bytes: u64,
+    pub length: Option<u64>,
+    pub bound: Option<u64>,
+    pub length_before: Option<u64>,
 }
 
 #[derive(Serialize)]
