@@ -125,6 +125,23 @@ impl Tracee {
             .ok_or_else(|| self.no_symbol(image.name(), name))
     }
 
+    /// The address of an exported function of the library that is mapped in a range.
+    ///
+    /// # Errors
+    /// [`Error::Library`] and [`Error::NoSymbol`].
+    pub fn symbol_in(&self, range: &Range<u64>, name: &str) -> Result<u64> {
+        let inside = |mapping: &Mapping| range.contains(&mapping.start);
+        let image = Image::find(&self.process, &self.process.mappings()?, inside);
+        let image = image.ok_or_else(|| Error::Library {
+            pid: self.pid(),
+            library: format!("what is mapped at {:#x}", range.start),
+            reason: "it is not mapped, or its file cannot be opened".into(),
+        })?;
+        image
+            .function(name)?
+            .ok_or_else(|| self.no_symbol(image.name(), name))
+    }
+
     fn no_symbol(&self, library: &str, symbol: &str) -> Error {
         Error::NoSymbol {
             pid: self.pid(),
