@@ -130,8 +130,11 @@ pub struct RunArgs {
 /// When machine code is unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Native {
+    /// All of it at every allocation
     Always,
+    /// Up to Python at every allocation, the rest once a stack
     New,
+    /// Python's frames alone
     Never,
 }
 
@@ -345,10 +348,14 @@ pub struct WatchArgs {
     /// function of a library by its linker name [default: what the backward() calls show]
     #[arg(long, value_name = "PLACE", value_parser = parse_step_on)]
     pub step_on: Option<StepOn>,
-    /// Machine-code frames between the Python lines and the allocation (with a library in the
-    /// process: `run`, --inject): unwound for stacks not seen before, at every allocation, or not
+    /// When machine code is unwound: the frames between the Python lines and the allocation, and
+    /// around them
     #[arg(long, value_enum, default_value_t = Native::New, value_name = "WHEN")]
     pub native: Native,
+    /// Watch this process alone, not those that it starts (with probes of the kernel: a library in
+    /// the process is never loaded into others by attaching)
+    #[arg(long)]
+    pub no_tree: bool,
     /// Leave CUPTI alone (with a library in the process): the driver's side is then not seen
     #[arg(long)]
     pub no_cupti: bool,

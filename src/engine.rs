@@ -217,6 +217,10 @@ impl Work {
             for question in self.asked.try_iter() {
                 question(&mut self.collector);
             }
+            if end.is_none() && self.session.is_over() {
+                end = Some(End::Exited);
+                self.session.detach();
+            }
             if end.is_none() && self.stop.load(Ordering::Acquire) {
                 end = Some(End::Stopped);
                 until = now();
@@ -285,7 +289,7 @@ impl Work {
 
     /// Once a second, and at the end: libraries that came later, and what became of them.
     fn look(&mut self) {
-        if self.session.probe_new_libraries() {
+        if self.session.take_news() {
             self.collector.set_probes(self.session.probes.clone());
             if let Some(recorder) = &mut self.recorder {
                 recorder.probes(&self.session.probes);

@@ -17,7 +17,7 @@ use nix::{
     unistd::Pid,
 };
 use vramscope_events::Backend;
-use vramscope_tracer::{Session, inject::library, inspect};
+use vramscope_tracer::{AttachError, Session, inject::library};
 
 use crate::{
     attach::{flame, render},
@@ -95,22 +95,21 @@ fn injected(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
     Ok(Watched::Ended(status, Some(finished)))
 }
 
-/// Probes of the kernel, as soon as there is something to probe.
+/// Probes of the kernel; the session places them as soon as there is something to probe.
 fn probed(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
     let config = target::config(&options.watch, Backend::Ebpf)?;
     let mut child = match start(&options.command, &[]) {
         Ok(child) => child,
         Err(code) => return Ok(Watched::NotStarted(code)),
     };
-    let session = loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Watched::Ended(status, None));
-        }
-        if inspect(child.id()).is_ok_and(|prospect| prospect.check().is_ok()) {
-            break Session::attach(child.id(), &target::options(&options.watch)?);
-        }
-        thread::sleep(TICK);
-    };
+    let mut wishes = target::options(&options.watch)?;
+    wishes.patient = true;
+    let session = Session::attach(child.id(), &wishes);
+    if let Err(AttachError::Process(_)) = &session
+        && let Some(status) = child.try_wait()?
+    {
+        return Ok(Watched::Ended(status, None));
+    }
     // Without us the program goes on all the same.
     let session = match session {
         Ok(session) => session,

@@ -27,10 +27,16 @@ pub fn attach(target: &TargetArgs, stop: &AtomicBool) -> anyhow::Result<(Session
     };
     let pid = target.pid()?;
     let config = config(&target.watch, backend)?;
-    if target.wait {
+    let mut options = options(&target.watch)?;
+    if target.wait && target.inject {
         wait_for_torch(pid, stop)?;
     }
-    let options = options(&target.watch)?;
+    if target.wait && !target.inject {
+        options.patient = true;
+        if inspect(pid)?.check().is_err() {
+            eprintln!("waiting for process {pid} to load PyTorch; Ctrl-C gives up");
+        }
+    }
     let session = if target.inject {
         Session::inject(pid, &options)?
     } else {
@@ -70,11 +76,18 @@ pub fn options(watch: &WatchArgs) -> anyhow::Result<Options> {
         watch_devices: watch.capacity.is_none(),
         library: None,
         cupti: !watch.no_cupti,
-        native: watch.native != Native::Never,
+        native: match watch.native {
+            Native::Never => vramscope_tracer::Native::Never,
+            Native::New => vramscope_tracer::Native::New,
+            Native::Always => vramscope_tracer::Native::Always,
+        },
         step_on: match &watch.step_on {
             Some(StepOn::Native(place)) => Some(place.clone()),
             _ => None,
         },
+        tree: !watch.no_tree,
+        patient: false,
+        shared_links: true,
     })
 }
 

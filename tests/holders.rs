@@ -314,17 +314,26 @@ fn every_way_of_holding_in_other_pythons() {
         || Path::new(&std::env::var_os("HOME").unwrap_or_default()).join(".cache"),
         Into::into,
     );
-    for python in ["3.10", "3.11", "3.13"] {
-        let environment = cache.join(format!("vramscope/simcuda/torch-2.8.0-py{python}"));
+    let others = [
+        ("3.10", "2.8.0"),
+        ("3.11", "2.8.0"),
+        ("3.13", "2.8.0"),
+        ("3.14", "2.15.0"),
+    ];
+    for (python, torch) in others {
+        let environment = cache.join(format!("vramscope/simcuda/torch-{torch}-py{python}"));
         if !environment.exists() {
             skip(
                 name,
-                &format!("`tests/simcuda/run --torch 2.8.0 --python {python} --setup` was not run"),
+                &format!(
+                    "`tests/simcuda/run --torch {torch} --python {python} --setup` was not run"
+                ),
             );
             continue;
         }
-        let setup = Setup::new("2.8.0").device("--python", python);
-        let wrong = kinds(&setup, python == "3.13", python != "3.10");
+        let setup = Setup::new(torch).device("--python", python);
+        let tells_garbage = ["3.13", "3.14"].contains(&python);
+        let wrong = kinds(&setup, tells_garbage, python != "3.10");
         assert!(wrong.is_empty(), "Python {python}:\n{}", wrong.join("\n"));
     }
 }

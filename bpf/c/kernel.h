@@ -26,6 +26,8 @@ enum bpf_map_kind {
 
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
 enum { BPF_RB_NO_WAKEUP = 1 };
+/* What bpf_ringbuf_query can be asked. */
+enum { BPF_RB_AVAIL_DATA = 0, BPF_RB_RING_SIZE = 1 };
 
 /* The register layout of a uprobe's context: part of the kernel's user ABI on x86-64. */
 struct pt_regs {

@@ -60,7 +60,7 @@ struct raw_frame {
 	__u64 code;
 	__u64 instr;
 	__u32 owner;
-	__u32 pad;
+	__u32 entry; /* the interpreter's C function was called for it */
 };
 
 /* Scratch memory of one running program. Programs may sleep and may be preempted, so per-CPU
@@ -92,7 +92,7 @@ struct {
 struct execution {
 	__u64 sp; /* at entry: where its return address lies */
 	__u32 stack;
-	__u32 pad;
+	__u32 process;
 };
 
 struct {
@@ -121,7 +121,8 @@ struct driver_call {
 	__u64 out; /* where the address comes back */
 	__u64 size;
 	__u64 extra; /* cuMemAllocPitch: where the pitch comes back */
-	__u32 function;
+	__u16 function;
+	__u16 process;
 	__s32 device;
 };
 
@@ -150,12 +151,36 @@ __u32 next_stack = 1;
  * a new object at an old address never passes for the old one. */
 __u64 code_epoch = 0;
 
+static __always_inline __u64 mix(__u64 hash, __u64 value)
+{
+	hash ^= value;
+	hash *= 0x9e3779b97f4a7c15ULL; /* 2^64 / golden ratio */
+	return hash ^ (hash >> 29);
+}
+
 static __always_inline void count(__u32 index)
 {
 	__u64 *value = bpf_map_lookup_elem(&counters, &index);
 
 	if (value)
 		__sync_fetch_and_add(value, 1);
+}
+
+/* Always 0, as the verifier knows. */
+const volatile __u32 never = 0;
+
+/* Makes a program use its thread's own stack.
+ *
+ * Since 6.13 the kernel gives programs of this type a stack of the processor's where theirs is 64
+ * bytes or more (PRIV_STACK_ADAPTIVE in kernel/bpf/verifier.c), since kprobes run to their end before
+ * the next one begins. Uprobes do not: they sleep and are preempted, and the next one on that
+ * processor would write over what they left there. A program with a tail call gets none; this one is
+ * in a branch that the verifier takes out again.
+ */
+static __always_inline void own_stack(void *ctx)
+{
+	if (never)
+		bpf_tail_call(ctx, &counters, 0);
 }
 
 /* Reads memory of the process. A page that is not mapped in right now (swapped out, being moved

@@ -24,13 +24,6 @@ struct walk {
 	__u64 failed;
 };
 
-static __always_inline __u64 mix(__u64 hash, __u64 value)
-{
-	hash ^= value;
-	hash *= 0x9e3779b97f4a7c15ULL; /* 2^64 / golden ratio */
-	return hash ^ (hash >> 29);
-}
-
 static __always_inline __u64 field64(const __u8 *at, __u32 offset)
 {
 	return *(const __u64 *)(at + (offset & 0xf8));
@@ -47,7 +40,7 @@ static long visit_frame(__u32 index, void *context)
 	struct slot *slot = walk->slot;
 	struct vs_python *python = walk->python;
 	__u64 code, previous, instr, within;
-	__u32 owner = 0, n;
+	__u32 owner = 0, entry = 1, n;
 	const __u8 *at;
 
 	if (!slot->frame)
@@ -64,6 +57,7 @@ static long visit_frame(__u32 index, void *context)
 		previous = *(const __u64 *)(at + (python->frame_previous & 0x78));
 		instr = *(const __u64 *)(at + (python->frame_instr & 0x78));
 		owner = at[python->frame_owner & 0x7f];
+		entry = at[(python->frame_owner - 1) & 0x7f];
 	} else {
 		__u32 bytes = python->instr_kind == VS_INSTR_POINTER ? FRAME_BYTES : FRAME_OBJECT_BYTES;
 
@@ -79,19 +73,30 @@ static long visit_frame(__u32 index, void *context)
 			instr = field64(at, python->frame_instr & 0x78);
 		else
 			instr = field32(at, python->frame_instr & 0x7c);
-		if (python->frame_owner != VS_NONE)
+		if (python->frame_owner != VS_NONE) {
 			owner = at[python->frame_owner & 0x7f];
+			entry = at[(python->frame_owner - 1) & 0x7f];
+		}
 	}
 	slot->frame = previous;
 	code &= python->code_mask;
-	if (owner >= OWNER_NOT_PYTHON || !code)
+	if (owner >= OWNER_NOT_PYTHON || !code) {
+		/* The frame before this one began a call of the interpreter. */
+		if (n > 0 && python->entries == VS_ENTRY_SHIM) {
+			slot->frames[(n - 1) & (VS_MAX_FRAMES - 1)].entry = 1;
+			slot->hash = mix(slot->hash, 1);
+		}
 		return 0;
+	}
+	if (python->entries == VS_ENTRY_SHIM)
+		entry = 0;
 	n &= VS_MAX_FRAMES - 1;
 	slot->frames[n].code = code;
 	slot->frames[n].instr = instr;
 	slot->frames[n].owner = owner;
+	slot->frames[n].entry = entry;
 	slot->count = n + 1;
-	slot->hash = mix(mix(slot->hash, code), instr);
+	slot->hash = mix(mix(slot->hash, code ^ (__u64)entry << 63), instr);
 	return 0;
 }
 
@@ -204,9 +209,15 @@ static long resolve_frame(__u32 index, void *context)
 		lasti -= raw->code + python->co_code;
 		/* A frame that has not run its first traceable instruction is still being set up:
 		 * Python itself does not show it. A generator's frame may rest before it. */
-		if (raw->owner != OWNER_GENERATOR && (__s32)lasti < (__s32)fresh.first_traceable)
-			return 0;
+		if (raw->owner != OWNER_GENERATOR && (__s32)lasti < (__s32)fresh.first_traceable) {
+			if (!raw->entry)
+				return 0;
+			fresh.id = 0;
+			lasti = VS_FRAME_HIDDEN;
+		}
 	}
+	if (lasti != VS_FRAME_HIDDEN)
+		lasti = (lasti & ~VS_FRAME_ENTRY) | (raw->entry ? VS_FRAME_ENTRY : 0);
 	n = slot->emitted;
 	if (n >= VS_MAX_FRAMES)
 		return 1;
@@ -324,7 +335,8 @@ static __always_inline __u32 python_stack(__u32 process, __u16 *flags)
 	slot->emitted = 0;
 	slot->flags = 0;
 	slot->frame = frame;
-	slot->hash = mix(code_epoch, process + 1);
+	/* A place that was another process's before: its stacks are not this one's. */
+	slot->hash = mix(code_epoch, ((__u64)python->generation << 32 | process) + 1);
 	fetch_bulk(slot, python);
 
 	walk.slot = slot;

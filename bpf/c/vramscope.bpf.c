@@ -4,6 +4,7 @@
  * few bytes behind a function's entry (see the planner); the argument registers are untouched
  * there, the stack pointer may have moved by the cookie's delta.
  */
+#include "native.h"
 #include "python.h"
 
 /* bpf_loop, bpf_probe_read_user and bpf_ktime_get_ns are for programs under the GPL. */
@@ -18,6 +19,16 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 #endif
 
 #define DEVICE_TYPE_CUDA 1
+
+/* A program, and its body. */
+#define PROBE(kind, name)                                    \
+	static __always_inline int name##_body(struct pt_regs *ctx); \
+	kind int name(struct pt_regs *ctx)                   \
+	{                                                    \
+		own_stack(ctx);                              \
+		return name##_body(ctx);                     \
+	}                                                    \
+	static __always_inline int name##_body(struct pt_regs *ctx)
 
 static __always_inline __u32 cookie_process(__u64 cookie)
 {
@@ -79,12 +90,20 @@ static __always_inline void fill_stack(struct vs_header *head, __u32 process)
 	head->flags |= VS_FLAG_BACKWARD;
 }
 
+/* The same with the machine code between Python and the probe. */
+static __always_inline void fill_whole_stack(struct vs_header *head, __u32 process,
+					     struct place place)
+{
+	fill_stack(head, process);
+	add_native(head, process, place);
+}
+
 /* c10::reportMemoryUsageToProfiler(void *ptr, int64_t size, size_t allocated, size_t reserved,
  * c10::Device): every block handed out (size > 0) and given back (size < 0). */
-UPROBE
-int tensor_memory(struct pt_regs *ctx)
+PROBE(UPROBE, tensor_memory)
 {
-	__u32 process = cookie_process(bpf_get_attach_cookie(ctx));
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 process = cookie_process(cookie);
 	struct vs_tensor record = {};
 	__u32 device = ctx->r8 & 0xffff;
 
@@ -97,16 +116,16 @@ int tensor_memory(struct pt_regs *ctx)
 	record.reserved = ctx->cx;
 	record.head.device = device >> 8;
 	if (record.size > 0)
-		fill_stack(&record.head, process);
+		fill_whole_stack(&record.head, process, caller_of(ctx, cookie_delta(cookie)));
 	send(&record, sizeof(record));
 	return 0;
 }
 
 /* c10::reportOutOfMemoryToProfiler(int64_t size, size_t allocated, size_t reserved, c10::Device) */
-UPROBE
-int tensor_oom(struct pt_regs *ctx)
+PROBE(UPROBE, tensor_oom)
 {
-	__u32 process = cookie_process(bpf_get_attach_cookie(ctx));
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u32 process = cookie_process(cookie);
 	struct vs_oom record = {};
 
 	fill_head(&record.head, VS_OOM, process);
@@ -114,14 +133,13 @@ int tensor_oom(struct pt_regs *ctx)
 	record.allocated = ctx->si;
 	record.reserved = ctx->dx;
 	record.head.device = (ctx->cx >> 8) & 0xff;
-	fill_stack(&record.head, process);
+	fill_whole_stack(&record.head, process, caller_of(ctx, cookie_delta(cookie)));
 	send(&record, sizeof(record));
 	return 0;
 }
 
 /* torch::autograd::Engine::execute, at entry. */
-UPROBE
-int backward_enter(struct pt_regs *ctx)
+PROBE(UPROBE, backward_enter)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), thread = bpf_get_current_pid_tgid();
 	__u32 process = cookie_process(cookie);
@@ -138,6 +156,7 @@ int backward_enter(struct pt_regs *ctx)
 	} else {
 		/* Not nested: an entry that is there was left by an exception. */
 		inside.stack = record.head.stack;
+		inside.process = process;
 		bpf_map_update_elem(&executions, &thread, &inside, BPF_ANY);
 		who = bpf_map_lookup_elem(&executing, &process);
 		if (who && who->latest != thread) {
@@ -151,8 +170,7 @@ int backward_enter(struct pt_regs *ctx)
 
 /* The same function, at each of its return instructions. No return probe: it would replace the
  * return address on the stack, and a C++ exception that passes there would end the process. */
-UPROBE
-int backward_leave(struct pt_regs *ctx)
+PROBE(UPROBE, backward_leave)
 {
 	__u32 process = cookie_process(bpf_get_attach_cookie(ctx));
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -175,7 +193,7 @@ int backward_leave(struct pt_regs *ctx)
 }
 
 static __always_inline void send_driver(__u32 process, struct driver_call *call, __u64 address,
-					__s32 result)
+					__s32 result, struct place place)
 {
 	struct vs_driver record = {};
 
@@ -196,22 +214,23 @@ static __always_inline void send_driver(__u32 process, struct driver_call *call,
 	case VS_VMM_UNMAP:
 		break;
 	default:
-		fill_stack(&record.head, process);
+		fill_whole_stack(&record.head, process, place);
 	}
 	send(&record, sizeof(record));
 }
 
 /* A function of libcuda, at entry. What gives memory back is told here, before another thread can
  * be given the same address; what hands memory out is told when it returns. */
-UPROBE
-int driver_enter(struct pt_regs *ctx)
+PROBE(UPROBE, driver_enter)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), thread = bpf_get_current_pid_tgid();
 	__u32 process = cookie_process(cookie);
 	struct driver_call call = {}, *outer;
+	struct place nowhere = {};
 	int location[2] = {};
 
 	call.function = cookie_function(cookie);
+	call.process = process;
 	call.device = -1;
 	call.sp = ctx->sp + cookie_delta(cookie);
 	outer = bpf_map_lookup_elem(&driver_calls, &thread);
@@ -222,11 +241,11 @@ int driver_enter(struct pt_regs *ctx)
 	case VS_FREE_ASYNC:
 	case VS_HOST_FREE:
 	case VS_VMM_RELEASE:
-		send_driver(process, &call, ctx->di, 0);
+		send_driver(process, &call, ctx->di, 0, nowhere);
 		return 0;
 	case VS_VMM_UNMAP:
 		call.size = ctx->si;
-		send_driver(process, &call, ctx->di, 0);
+		send_driver(process, &call, ctx->di, 0, nowhere);
 		return 0;
 	case VS_VMM_MAP:
 		call.out = ctx->di;
@@ -258,8 +277,7 @@ int driver_enter(struct pt_regs *ctx)
 }
 
 /* The same functions, at their return. C functions: no exception passes through them. */
-URETPROBE
-int driver_leave(struct pt_regs *ctx)
+PROBE(URETPROBE, driver_leave)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx), thread = bpf_get_current_pid_tgid();
 	__u32 process = cookie_process(cookie);
@@ -278,13 +296,12 @@ int driver_leave(struct pt_regs *ctx)
 		call.size *= read_u64(call.extra);
 		call.extra = 0;
 	}
-	send_driver(process, &call, address, 0);
+	send_driver(process, &call, address, 0, returned_to(ctx));
 	return 0;
 }
 
 /* A function that the user named: a step begins. */
-UPROBE
-int step_symbol(struct pt_regs *ctx)
+PROBE(UPROBE, step_symbol)
 {
 	struct vs_mark record = {};
 
@@ -294,8 +311,7 @@ int step_symbol(struct pt_regs *ctx)
 }
 
 /* nvtxRangePushA(const char *name): a step begins if it is the range that the user named. */
-UPROBE
-int step_nvtx(struct pt_regs *ctx)
+PROBE(UPROBE, step_nvtx)
 {
 	struct range_name name = {}, *wanted;
 	struct vs_mark record = {};
@@ -315,9 +331,15 @@ int step_nvtx(struct pt_regs *ctx)
 	return 0;
 }
 
+/* The dynamic loader's word that libraries come or go. */
+PROBE(UPROBE, loader_state)
+{
+	loader_moved(cookie_process(bpf_get_attach_cookie(ctx)));
+	return 0;
+}
+
 /* CPython's code_dealloc(PyObject *): the code object is about to go. */
-UPROBE
-int code_freed(struct pt_regs *ctx)
+PROBE(UPROBE, code_freed)
 {
 	struct code_key key = {
 		.address = ctx->di,

@@ -32,6 +32,8 @@ pub mod program {
     pub const STEP_SYMBOL: &str = "step_symbol";
     /// On `nvtxRangePushA`.
     pub const STEP_NVTX: &str = "step_nvtx";
+    /// On the dynamic loader's `_dl_debug_state`.
+    pub const LOADER_STATE: &str = "loader_state";
     /// On CPython's `code_dealloc`.
     pub const CODE_FREED: &str = "code_freed";
 }
@@ -46,8 +48,24 @@ pub mod map {
     pub const PYTHONS: &str = "pythons";
     /// The NVTX range that marks a step.
     pub const STEP_RANGE: &str = "step_range";
+    /// `struct vs_native` by process index.
+    pub const NATIVES: &str = "natives";
+    /// Unwind rules, `struct vs_rules` by set.
+    pub const RULES: &str = "rules";
     /// Code objects that were announced.
     pub const CODES: &str = "codes";
+    /// The outermost `backward()` that a thread is in.
+    pub const EXECUTIONS: &str = "executions";
+    /// The threads that called `backward()` last, by process index.
+    pub const EXECUTING: &str = "executing";
+    /// The driver call that a thread is in.
+    pub const DRIVER_CALLS: &str = "driver_calls";
+}
+
+/// Names of values that are set before the programs are loaded.
+pub mod global {
+    /// Bytes of the stack that are copied where an unwind rule is missing.
+    pub const STACK_BYTES: &str = "stack_bytes";
 }
 
 /// What a probe's attach cookie tells its program.

@@ -84,6 +84,37 @@ impl Book {
         Some(block)
     }
 
+    /// Events were lost. Takes out the blocks that were freed unseen, as far as it shows; how many.
+    #[cold]
+    pub fn lost(&mut self, step: u32) -> u64 {
+        let gone = self.ledger.keep_order();
+        for address in &gone {
+            self.take_unseen(*address, step);
+        }
+        gone.len() as u64
+    }
+
+    /// Takes out the blocks in whose place a new one was handed out; how many. Before anything was
+    /// lost there are none.
+    #[inline]
+    pub fn make_room(&mut self, address: Address, size: Bytes, step: u32) -> u64 {
+        let mut gone = 0;
+        while let Some(phantom) = self.ledger.overlapped(address, size) {
+            self.take_unseen(phantom, step);
+            gone += 1;
+        }
+        gone
+    }
+
+    /// When it was freed nobody knows, so it has no lifetime.
+    #[cold]
+    fn take_unseen(&mut self, address: Address, step: u32) {
+        if let Some(block) = self.ledger.remove(address) {
+            self.version += 1;
+            self.take_from_site(&block, step, None);
+        }
+    }
+
     fn take_from_site(&mut self, block: &Block, step: u32, time: Option<Time>) {
         let site = &mut self.sites[block.site as usize];
         site.free(block, step, time);

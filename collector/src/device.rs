@@ -129,6 +129,9 @@ impl Device {
             Layer::Tensor => &mut self.tensor,
             Layer::Driver | Layer::Host => &mut self.driver,
         };
+        if alloc.layer == Layer::Tensor {
+            self.check.double_allocs += book.make_room(alloc.address, alloc.size, at.0);
+        }
         let replaced = book.alloc(alloc.address, alloc.size, alloc.stack, at, new);
         if replaced.is_some() {
             self.check.double_allocs += 1;
@@ -175,6 +178,11 @@ impl Device {
             }
         }
         block.is_some()
+    }
+
+    /// Events of the process were lost.
+    pub fn lost(&mut self, step: u32) {
+        self.check.double_allocs += self.tensor.lost(step);
     }
 
     /// Takes over the framework's totals, or keeps them up where it does not tell them.

@@ -41,6 +41,12 @@ impl Process {
         }
     }
 
+    /// Whether it has ended without any event of a device: nobody wants to hear of it. There may be
+    /// thousands: the workers of each epoch.
+    pub fn left_nothing(&self) -> bool {
+        self.exited.is_some() && self.devices.is_empty()
+    }
+
     fn device(&mut self, id: DeviceId) -> &mut Device {
         let index = match self.devices.iter().position(|device| device.id == id) {
             Some(index) => index,
@@ -196,6 +202,15 @@ impl Process {
     pub fn lost(&mut self, time: Time) {
         for device in &mut self.devices {
             device.mark(MarkKind::Lost, time);
+        }
+        self.look_for_unseen_frees();
+    }
+
+    /// From here on, blocks in whose place others are handed out count as freed.
+    pub fn look_for_unseen_frees(&mut self) {
+        let step = self.steps.now();
+        for device in &mut self.devices {
+            device.lost(step);
         }
     }
 

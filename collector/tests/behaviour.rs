@@ -339,6 +339,34 @@ fn lost_events_make_bounds_and_the_verdict_says_so() {
     );
 }
 
+#[test]
+fn blocks_whose_frees_were_lost_go_when_their_place_is_used_again() {
+    let mut program = Program::new();
+    program.step(MB);
+    // Three neighbours, freed while the ring was full; PyTorch joins their places and hands out
+    // one block that begins inside the first and ends inside the last.
+    let neighbours: Vec<_> = (0..3).map(|_| program.alloc_behind(5, 4096)).collect();
+    let stays = program.alloc_behind(6, 4096);
+    program.attached = false;
+    for block in &neighbours {
+        program.free(*block);
+    }
+    program.attached = true;
+    program.lost(3);
+    let before = program.device();
+    assert_eq!(before.live_bytes, 4 * 4096, "nothing shows yet");
+    let joined = program.alloc_in(7, neighbours[0].address + 512, 2 * 4096);
+    let after = program.device();
+    assert_eq!(after.live_blocks, 2);
+    assert_eq!(after.live_bytes, joined.size + stays.size);
+    assert_eq!(after.check.double_allocs, 3);
+    assert_eq!(after.allocated, after.live_bytes);
+    program.free(joined);
+    program.free(stays);
+    program.step(MB);
+    assert_eq!(program.device().live_blocks, 0);
+}
+
 /// The kind that is suggested where `kept` blocks of `size` bytes from each of `stacks` stay every
 /// `every` steps.
 fn kind(stacks: &[&[(&str, &str, u32)]], size: u64, every: u64) -> Option<LeakKind> {

@@ -16,8 +16,14 @@ use vramscope_wire as wire;
 
 use crate::{
     driver::DriverBook,
-    native::{CodeMap, Nameless},
     python::byte_offset,
+    unwind::{
+        code::{CodeMap, Now},
+        merge::{PythonPart, merge},
+        names::Nameless,
+        table::RuleTable,
+        walk::{self, Walk},
+    },
 };
 
 /// One traced process, as the decoder knows it.
@@ -37,10 +43,10 @@ impl Traced {
     pub fn new(process: Process, python: Option<Python>) -> Traced {
         Traced {
             pid: Pid(process.pid()),
+            code: CodeMap::new(process.clone(), python.as_ref()),
             process,
             python,
             driver: DriverBook::default(),
-            code: CodeMap::default(),
         }
     }
 }
@@ -49,6 +55,9 @@ impl Traced {
 pub trait KnownCodes {
     /// The id under which the producer knows the code object at `address` of process `index`.
     fn id(&self, address: u64, process: u16) -> Option<u32>;
+
+    /// In which epoch of its code the process is (`vs_native.epoch`); `None` where nobody counts.
+    fn epoch(&self, process: u16) -> Option<u64>;
 }
 
 /// What was decoded beside the events, in all.
@@ -58,13 +67,18 @@ pub struct DecodeStats {
     pub undecodable: u64,
     /// Code objects whose names could not be had; their frames say so.
     pub nameless_codes: u64,
+    /// Stacks whose machine code was unloaded before anybody could look.
+    pub stale_stacks: u64,
 }
 
-/// The decoder of one session.
+/// The decoder of one session. The default knows no process yet.
+#[derive(Default)]
 pub struct Decoder {
-    processes: Vec<Traced>,
-    frames: FxHashMap<Arc<Frame>, FrameId>,
-    stacks: FxHashMap<Arc<[FrameId]>, StackId>,
+    /// By index; none where no process has it.
+    processes: Vec<Option<Traced>>,
+    /// Of each process by itself: the same path can be another file in another container.
+    frames: FxHashMap<(u16, Arc<Frame>), FrameId>,
+    stacks: FxHashMap<(u16, Arc<[FrameId]>), StackId>,
     /// By the producer's id, which is of its process: (plain, charged to a backward()).
     known_stacks: FxHashMap<(u16, u32), KnownStack>,
     codes: FxHashMap<(u16, u32), Code>,
@@ -73,8 +87,11 @@ pub struct Decoder {
     unknown_code: Option<FrameId>,
     driver_events: Vec<Event>,
     next_frame: u32,
+    last_stack: u32,
     /// Who names machine-code frames; without one they are left out.
     names: Option<Sender<Nameless>>,
+    /// Unwind rules for the kernel.
+    pub rules: RuleTable,
     /// Counters.
     pub stats: DecodeStats,
 }
@@ -82,6 +99,10 @@ pub struct Decoder {
 struct KnownStack {
     plain: StackId,
     frames: Arc<[FrameId]>,
+    /// Where the interpreter was called, for stacks that are all Python.
+    calls: Arc<[u32]>,
+    /// Whether no frame is missing.
+    complete: bool,
     backward: Option<StackId>,
 }
 
@@ -90,24 +111,6 @@ struct Code {
 }
 
 impl Decoder {
-    /// A decoder for records whose process index points into `processes`.
-    pub fn new(processes: Vec<Traced>) -> Decoder {
-        Decoder {
-            processes,
-            frames: FxHashMap::default(),
-            stacks: FxHashMap::default(),
-            known_stacks: FxHashMap::default(),
-            codes: FxHashMap::default(),
-            lines: FxHashMap::default(),
-            backward_marker: None,
-            unknown_code: None,
-            driver_events: Vec::new(),
-            next_frame: 0,
-            names: None,
-            stats: DecodeStats::default(),
-        }
-    }
-
     /// Shows machine-code frames too, which are named through `names`.
     pub fn with_names(mut self, names: Sender<Nameless>) -> Decoder {
         self.names = Some(names);
@@ -116,7 +119,37 @@ impl Decoder {
 
     /// Adds a process; its index is the number of those before it.
     pub fn add(&mut self, traced: Traced) {
-        self.processes.push(traced);
+        self.processes.push(Some(traced));
+    }
+
+    /// Gives an index to a process.
+    pub fn set(&mut self, index: u16, traced: Traced) {
+        let index = usize::from(index);
+        if index >= self.processes.len() {
+            self.processes.resize_with(index + 1, || None);
+        }
+        self.processes[index] = Some(traced);
+    }
+
+    /// The process that has an index.
+    pub fn process(&self, index: u16) -> Option<&Traced> {
+        self.processes.get(usize::from(index))?.as_ref()
+    }
+
+    fn process_mut(&mut self, index: u16) -> Option<&mut Traced> {
+        self.processes.get_mut(usize::from(index))?.as_mut()
+    }
+
+    /// Forgets the process that has an index: another one can have it.
+    pub fn remove(&mut self, index: u16) {
+        if let Some(process) = self.processes.get_mut(usize::from(index)) {
+            *process = None;
+        }
+        self.frames.retain(|(of, _), _| *of != index);
+        self.stacks.retain(|(of, _), _| *of != index);
+        self.known_stacks.retain(|(of, _), _| *of != index);
+        self.codes.retain(|(of, _), _| *of != index);
+        self.lines.retain(|(of, _, _), _| *of != index);
     }
 
     /// Decodes one record; appends what it means.
@@ -157,7 +190,15 @@ impl Decoder {
             }
             wire::Record::Driver(call) => self.driver(&call, out),
             wire::Record::Code(code) => self.code(&code, known),
-            wire::Record::Stack(stack) => self.body(&stack, out),
+            wire::Record::Stack(stack) => self.body(&stack, known, out),
+            wire::Record::Mixed(stack) => {
+                let walk = Walk {
+                    addresses: stack.native().collect(),
+                    complete: stack.state == wire::vs_walk_state_VS_WALK_END,
+                };
+                self.mixed(&stack, &walk, known, out);
+            }
+            wire::Record::Copy(copy) => self.copy(&copy, known, out),
         }
     }
 
@@ -192,11 +233,11 @@ impl Decoder {
 
     fn driver(&mut self, call: &wire::vs_driver, out: &mut Vec<Record>) {
         let stack = self.stack(&call.head, out);
-        let Some(traced) = self.processes.get_mut(usize::from(call.head.process)) else {
+        let mut events = std::mem::take(&mut self.driver_events);
+        let Some(traced) = self.process_mut(call.head.process) else {
             self.stats.undecodable += 1;
             return;
         };
-        let mut events = std::mem::take(&mut self.driver_events);
         traced.driver.event(call, stack, &mut events);
         for event in events.drain(..) {
             self.push(&call.head, event, out);
@@ -205,7 +246,7 @@ impl Decoder {
     }
 
     fn push(&mut self, head: &wire::vs_header, event: Event, out: &mut Vec<Record>) {
-        match self.processes.get(usize::from(head.process)) {
+        match self.process(head.process) {
             Some(traced) => out.push(Record {
                 time: Time(head.time),
                 process: traced.pid,
@@ -257,8 +298,7 @@ impl Decoder {
 
     fn code(&mut self, code: &wire::Code<'_>, known: &impl KnownCodes) {
         let object = self
-            .processes
-            .get(usize::from(code.head.process))
+            .process(code.head.process)
             .and_then(|traced| code_object(traced, code, known));
         if object.is_none() {
             self.stats.nameless_codes += 1;
@@ -267,47 +307,152 @@ impl Decoder {
             .insert((code.head.process, code.id), Code { object });
     }
 
-    fn body(&mut self, stack: &wire::Stack<'_>, out: &mut Vec<Record>) {
-        let mut frames: Vec<FrameId> = stack
-            .frames()
-            .map(|frame| self.frame(&stack.head, frame, out))
-            .collect();
-        let caller = (stack.head.process, stack.caller);
-        if let Some(caller) = self.known_stacks.get(&caller).filter(|_| stack.caller != 0) {
-            let caller = Arc::clone(&caller.frames);
-            frames.push(self.backward_marker(&stack.head, out));
-            frames.extend(caller.iter());
+    fn body(&mut self, stack: &wire::Stack<'_>, known: &impl KnownCodes, out: &mut Vec<Record>) {
+        let truncated = stack.head.flags & wire::vs_flag_VS_FLAG_TRUNCATED as u16 != 0;
+        let (mut frames, mut calls) = (Vec::new(), Vec::new());
+        let mut open = 0;
+        for frame in stack.frames() {
+            if frame.lasti != wire::VS_FRAME_HIDDEN {
+                frames.push(self.frame(&stack.head, frame, out));
+                open += 1;
+            }
+            if frame.lasti & wire::VS_FRAME_ENTRY != 0 {
+                calls.push(open);
+                open = 0;
+            }
         }
-        let native = self.native(stack, stack.frames().next().is_some());
-        let frames: Arc<[FrameId]> = native.into_iter().chain(frames).collect();
-        let plain = self.intern_stack(&stack.head, frames.clone(), out);
-        self.known_stacks.insert(
-            (stack.head.process, stack.head.stack),
-            KnownStack {
-                plain,
-                frames,
-                backward: None,
-            },
-        );
+        let complete = !truncated && open == 0;
+        let walk = Walk {
+            addresses: stack.native().collect(),
+            complete: stack.state == wire::vs_walk_state_VS_WALK_END,
+        };
+        let python = PythonPart {
+            frames: &frames,
+            calls: &calls,
+            complete,
+        };
+        let mut merged = match walk.addresses.is_empty() {
+            true => frames,
+            false => self.merged(&stack.head, &walk, python, &|| {
+                known.epoch(stack.head.process)
+            }),
+        };
+        self.push_caller(&stack.head, stack.caller, &mut merged, out);
+        self.define(&stack.head, merged, calls, complete, out);
     }
 
-    fn native(&mut self, stack: &wire::Stack<'_>, below_python: bool) -> Vec<FrameId> {
-        let traced = self.processes.get_mut(usize::from(stack.head.process));
-        let (Some(traced), Some(names)) = (traced, &self.names) else {
-            return Vec::new();
+    /// A stack from the kernel, whose Python part came before.
+    fn mixed(
+        &mut self,
+        stack: &wire::Mixed<'_>,
+        walk: &Walk,
+        known: &impl KnownCodes,
+        out: &mut Vec<Record>,
+    ) {
+        let python = self.known_stacks.get(&(stack.head.process, stack.python));
+        let (frames, calls, complete) = match python {
+            Some(known) => (known.frames.clone(), known.calls.clone(), known.complete),
+            // Without Python frames nothing is missing; a body that was lost was counted.
+            None => (Arc::default(), Arc::default(), stack.python == 0),
+        };
+        let python = PythonPart {
+            frames: &frames,
+            calls: &calls,
+            complete,
+        };
+        let now = || known.epoch(stack.head.process);
+        let readable = self
+            .process_mut(stack.head.process)
+            .is_some_and(|traced| traced.code.enter(stack.epoch, &now));
+        let mut merged = if readable {
+            self.merged(&stack.head, walk, python, &now)
+        } else {
+            self.stats.stale_stacks += 1;
+            frames.to_vec()
+        };
+        self.push_caller(&stack.head, stack.caller, &mut merged, out);
+        self.define(&stack.head, merged, Vec::new(), false, out);
+    }
+
+    /// A stack that the kernel could not unwind to its end: we do, and tell it what it lacked.
+    fn copy(&mut self, copy: &wire::StackCopy<'_>, known: &impl KnownCodes, out: &mut Vec<Record>) {
+        let head = &copy.before.head;
+        let now = || known.epoch(head.process);
+        let mut walk = Walk::default();
+        let traced = self.processes.get_mut(usize::from(head.process));
+        if let Some(Some(traced)) = traced
+            && traced.code.enter(copy.before.epoch, &now)
+        {
+            walk = walk::resume(copy, |address| {
+                let rule = traced.code.rule(address, &now);
+                self.rules.insert(address, copy.before.epoch, rule);
+                rule
+            });
+        }
+        self.mixed(&copy.before, &walk, known, out);
+    }
+
+    fn merged(
+        &mut self,
+        head: &wire::vs_header,
+        walk: &Walk,
+        python: PythonPart<'_>,
+        now: Now<'_>,
+    ) -> Vec<FrameId> {
+        let traced = self.processes.get_mut(usize::from(head.process));
+        let (Some(Some(traced)), Some(names)) = (traced, &self.names) else {
+            return python.frames.to_vec();
         };
         let mut next = || {
             self.next_frame += 1;
             FrameId(self.next_frame - 1)
         };
-        traced.code.frames(
-            &traced.process,
-            traced.python.as_ref(),
-            stack.native(),
-            below_python,
-            &mut next,
-            names,
-        )
+        let native: Vec<_> = walk
+            .addresses
+            .iter()
+            .map(|address| traced.code.frame(*address, now, &mut next, names))
+            .collect();
+        merge(&native, walk.complete, python)
+    }
+
+    /// Adds the stack that called `backward()`.
+    fn push_caller(
+        &mut self,
+        head: &wire::vs_header,
+        caller: u32,
+        frames: &mut Vec<FrameId>,
+        out: &mut Vec<Record>,
+    ) {
+        if caller == 0 {
+            return;
+        }
+        if let Some(caller) = self.known_stacks.get(&(head.process, caller)) {
+            let caller = Arc::clone(&caller.frames);
+            frames.push(self.backward_marker(head, out));
+            frames.extend(caller.iter());
+        }
+    }
+
+    fn define(
+        &mut self,
+        head: &wire::vs_header,
+        frames: Vec<FrameId>,
+        calls: Vec<u32>,
+        complete: bool,
+        out: &mut Vec<Record>,
+    ) {
+        let frames: Arc<[FrameId]> = frames.into();
+        let plain = self.intern_stack(head, frames.clone(), out);
+        self.known_stacks.insert(
+            (head.process, head.stack),
+            KnownStack {
+                plain,
+                frames,
+                calls: calls.into(),
+                complete,
+                backward: None,
+            },
+        );
     }
 
     fn frame(
@@ -316,7 +461,11 @@ impl Decoder {
         frame: wire::vs_frame,
         out: &mut Vec<Record>,
     ) -> FrameId {
-        let key = (head.process, frame.code, frame.lasti);
+        let key = (
+            head.process,
+            frame.code,
+            frame.lasti & !wire::VS_FRAME_ENTRY,
+        );
         if let Some(id) = self.lines.get(&key) {
             return *id;
         }
@@ -325,12 +474,10 @@ impl Decoder {
             .get(&(head.process, frame.code))
             .and_then(|code| {
                 let object = code.object.as_ref()?;
-                let python = self
-                    .processes
-                    .get(usize::from(head.process))?
-                    .python
-                    .as_ref()?;
-                let offset = byte_offset(python.offsets.instruction_kind, frame.lasti);
+                let python = self.process(head.process)?.python.as_ref()?;
+                // Without the mark in its highest bit, which was the sign's.
+                let lasti = (frame.lasti << 1).cast_signed() >> 1;
+                let offset = byte_offset(python.offsets.instruction_kind, lasti);
                 Some(Frame {
                     kind: FrameKind::Python,
                     file: object.file.as_str().into(),
@@ -367,13 +514,14 @@ impl Decoder {
         frame: Frame,
         out: &mut Vec<Record>,
     ) -> FrameId {
-        if let Some(id) = self.frames.get(&frame) {
+        let key = (head.process, Arc::new(frame));
+        if let Some(id) = self.frames.get(&key) {
             return *id;
         }
         let id = FrameId(self.next_frame);
         self.next_frame += 1;
-        let frame = Arc::new(frame);
-        self.frames.insert(frame.clone(), id);
+        let frame = Arc::clone(&key.1);
+        self.frames.insert(key, id);
         self.push(head, Event::Frame { id, frame }, out);
         id
     }
@@ -387,12 +535,15 @@ impl Decoder {
         if frames.is_empty() {
             return StackId::EMPTY;
         }
-        if let Some(id) = self.stacks.get(&frames) {
+        let key = (head.process, frames);
+        if let Some(id) = self.stacks.get(&key) {
             return *id;
         }
         // StackId::EMPTY is 0.
-        let id = StackId(self.stacks.len() as u32 + 1);
-        self.stacks.insert(frames.clone(), id);
+        self.last_stack += 1;
+        let id = StackId(self.last_stack);
+        let frames = Arc::clone(&key.1);
+        self.stacks.insert(key, id);
         self.push(head, Event::Stack { id, frames }, out);
         id
     }

@@ -63,6 +63,15 @@ pub enum AttachError {
         /// Whether PyTorch is there.
         torch: bool,
     },
+    /// More processes than a session can hold.
+    #[error(
+        "process {pid} is one more than the {} that can be watched at once",
+        vramscope_bpf::MAX_PROCESSES
+    )]
+    TooMany {
+        /// Its id.
+        pid: u32,
+    },
     /// The kernel refused the BPF programs.
     #[error(
         "the kernel refused the BPF programs: {detail}\n  `vramscope doctor` checks what they need"

@@ -7,6 +7,8 @@
 
 #![deny(unsafe_code)]
 
+mod board;
+mod closing;
 pub mod decode;
 mod driver;
 mod error;
@@ -14,8 +16,10 @@ pub mod inject;
 pub mod kernel;
 mod library;
 mod loader;
+mod multi;
 mod native;
 mod nvml;
+mod placing;
 mod plan;
 pub mod planner;
 mod pod;
@@ -24,8 +28,11 @@ mod python;
 mod reader;
 mod session;
 pub mod target;
+mod tree;
+mod unwind;
 
 pub use error::{AttachError, Child};
+pub use native::Native;
 pub use plan::{Plan, Probe, StepOn};
 pub use prospect::{Prospect, inspect};
 pub use session::{Options, Session, now};

@@ -12,7 +12,7 @@ use object::{
     elf::{FileHeader64, PT_LOAD, STT_FUNC},
     read::{
         ReadCache, ReadRef,
-        elf::{FileHeader as _, ProgramHeader as _, Sym as _},
+        elf::{FileHeader as _, ProgramHeader as _, SectionHeader as _, Sym as _},
     },
 };
 use vramscope_python::{Mapping, Process};
@@ -194,12 +194,18 @@ fn functions<'a>(
     let sections = header.sections(endian, data)?;
     let symbols = sections.symbols(endian, data, table)?;
     let mut found = HashMap::new();
+    if symbols.is_empty() {
+        return Ok(found);
+    }
+    // In one read: there are a hundred thousand names in libtorch.
+    let names = sections.section(symbols.string_section())?;
+    let names = names.data(endian, data)?;
     for symbol in symbols.iter() {
         let address = symbol.st_value(endian);
         if address == 0 || symbol.st_type() != STT_FUNC {
             continue;
         }
-        let Ok(name) = std::str::from_utf8(symbols.symbol_name(endian, symbol)?) else {
+        let Some(name) = name_at(names, symbol.st_name(endian)) else {
             continue;
         };
         if !wanted(name) {
@@ -223,4 +229,10 @@ fn functions<'a>(
         );
     }
     Ok(found)
+}
+
+fn name_at(names: &[u8], at: u32) -> Option<&str> {
+    let name = names.get(at as usize..)?;
+    let name = &name[..name.iter().position(|byte| *byte == 0)?];
+    std::str::from_utf8(name).ok()
 }

@@ -46,7 +46,18 @@ pub struct Plan {
     pub tensor_layer: bool,
     /// Whether libcuda is mapped.
     pub driver_layer: bool,
+    /// How many of the [`LIBRARIES`] are mapped.
+    pub libraries: usize,
 }
+
+/// PyTorch's allocator.
+const ALLOCATOR: &str = "libc10.so";
+/// PyTorch's autograd engine.
+const AUTOGRAD: &str = "libtorch_cpu.so";
+/// The CUDA driver.
+const DRIVER_LIBRARY: &str = "libcuda.so";
+/// The libraries that are probed, by the beginnings of their file names.
+pub const LIBRARIES: [&str; 3] = [ALLOCATOR, DRIVER_LIBRARY, AUTOGRAD];
 
 const TENSOR_MEMORY: &str = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
 const TENSOR_OOM: &str = "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE";
@@ -181,7 +192,10 @@ pub fn step_probe(process: &Process, mappings: &[Mapping], on: &StepOn) -> Probe
 
 /// Plans the probes for a process.
 pub fn plan(process: &Process, mappings: &[Mapping], python: Option<&Python>) -> Plan {
-    let mut plan = Plan::default();
+    let mut plan = Plan {
+        libraries: libraries(mappings),
+        ..Plan::default()
+    };
     if let Some(python) = python {
         plan.probes.push(code_freed(python));
     }
@@ -191,12 +205,21 @@ pub fn plan(process: &Process, mappings: &[Mapping], python: Option<&Python>) ->
     plan
 }
 
+/// How many of the [`LIBRARIES`] a process has mapped.
+pub fn libraries(mappings: &[Mapping]) -> usize {
+    let mapped = |library: &&&str| {
+        let mut names = mappings.iter().filter_map(Mapping::file_name);
+        names.any(|name| name.starts_with(**library))
+    };
+    LIBRARIES.iter().filter(mapped).count()
+}
+
 impl Plan {
     fn backward(&mut self, process: &Process, mappings: &[Mapping]) {
         let name = "torch::autograd::Engine::execute";
         let consequence = "steps are not counted by backward(), and what autograd threads allocate is not \
              charged to the line that called backward()";
-        let found = functions(process, mappings, "libtorch_cpu.so", |symbol| {
+        let found = functions(process, mappings, AUTOGRAD, |symbol| {
             symbol.starts_with(ENGINE_EXECUTE)
         });
         let probe = match found {
@@ -210,7 +233,7 @@ impl Plan {
     }
 
     fn driver(&mut self, process: &Process, mappings: &[Mapping]) {
-        let found = functions(process, mappings, "libcuda.so", |symbol| {
+        let found = functions(process, mappings, DRIVER_LIBRARY, |symbol| {
             DRIVER
                 .iter()
                 .any(|(_, symbols, _, _)| symbols.contains(&symbol))
@@ -237,7 +260,7 @@ impl Plan {
     }
 
     fn tensor(&mut self, process: &Process, mappings: &[Mapping]) {
-        let found = functions(process, mappings, "libc10.so", |symbol| {
+        let found = functions(process, mappings, ALLOCATOR, |symbol| {
             symbol == TENSOR_MEMORY || symbol == TENSOR_OOM
         });
         let probes: [(&str, &str, &'static str, &'static str); 2] = [

@@ -2,7 +2,9 @@
 
 use vramscope_python::{InstructionKind, Offsets, Process, Python, ReadError, calibrate_tsd};
 use vramscope_wire::{
-    VS_NONE, vs_instr_kind_VS_INSTR_INDEX, vs_instr_kind_VS_INSTR_POINTER, vs_python,
+    VS_NONE, vs_entries, vs_entries_VS_ENTRY_EVERY, vs_entries_VS_ENTRY_FLAG,
+    vs_entries_VS_ENTRY_SHIM, vs_instr_kind_VS_INSTR_INDEX, vs_instr_kind_VS_INSTR_POINTER,
+    vs_python,
 };
 
 /// The walk's configuration for one process, and whether it finds thread states the quick way.
@@ -53,9 +55,21 @@ pub fn walk_configuration(
         bytes_size: offsets.bytes_length,
         bytes_data: offsets.bytes_data,
         tss_key: or_none(python.tss_key),
+        entries: entries(python),
+        generation: 0,
         pad: 0,
     };
     Ok((configuration, slot.is_some()))
+}
+
+/// How one sees which frames the interpreter's C function was called for. `_PyInterpreterFrame` of
+/// 3.11 has `is_entry` before `owner`; since 3.12 that function has a frame of its own kind.
+fn entries(python: &Python) -> vs_entries {
+    match (python.version.major, python.version.minor) {
+        (3, ..=10) => vs_entries_VS_ENTRY_EVERY,
+        (3, 11) => vs_entries_VS_ENTRY_FLAG,
+        _ => vs_entries_VS_ENTRY_SHIM,
+    }
 }
 
 /// The configuration for a process without a Python that can be walked.
@@ -94,6 +108,8 @@ pub fn no_python() -> vs_python {
         bytes_size: 0,
         bytes_data: 0,
         tss_key: VS_NONE,
+        entries: vs_entries_VS_ENTRY_EVERY,
+        generation: 0,
         pad: 0,
     }
 }
@@ -113,9 +129,9 @@ fn thread_state_bytes(offsets: &Offsets) -> u32 {
 }
 
 /// What a frame stores as its place in the code, as the byte offset that line tables use.
-pub fn byte_offset(kind: InstructionKind, lasti: u32) -> i32 {
+pub fn byte_offset(kind: InstructionKind, lasti: i32) -> i32 {
     match kind {
-        InstructionKind::Units => lasti.cast_signed().saturating_mul(2),
-        InstructionKind::Pointer | InstructionKind::Bytes => lasti.cast_signed(),
+        InstructionKind::Units => lasti.saturating_mul(2),
+        InstructionKind::Pointer | InstructionKind::Bytes => lasti,
     }
 }

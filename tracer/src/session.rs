@@ -1,7 +1,6 @@
-//! A session: one process, its probes, and the stream of its events.
+//! A session: processes, their probes, and the stream of their events.
 
 use std::{
-    num::NonZeroU32,
     path::PathBuf,
     sync::{
         Arc,
@@ -11,22 +10,24 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo, Record, Time};
-use vramscope_python::{FindError, Process};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use vramscope_events::{Backend, ProbeView, ProcessInfo, Record, Time};
+use vramscope_python::Process;
 
 use crate::{
-    decode::{Decoder, Traced},
+    board::{Shareable, lock},
     error::AttachError,
-    inject::{Injected, lock},
+    inject::Injected,
     kernel::{self, Standing},
     loader::{DEFAULT_RING_BYTES, Loaded},
+    native::Native,
     nvml::Watch,
-    plan::{StepOn, plan, step_probe},
+    plan::StepOn,
     prospect::{Prospect, inspect},
-    python::walk_configuration,
-    reader::{Lost, Reader},
+    reader::Reader,
     target,
+    tree::{Tree, Watcher},
+    unwind::names::name_frames,
 };
 
 /// How a session is made.
@@ -40,10 +41,17 @@ pub struct Options {
     pub library: Option<PathBuf>,
     /// Whether CUPTI may be used, where the backend does.
     pub cupti: bool,
-    /// Whether machine-code frames are wanted, where the backend can give them.
-    pub native: bool,
+    /// When machine code is unwound.
+    pub native: Native,
     /// What marks a step, where it is a place in machine code.
     pub step_on: Option<StepOn>,
+    /// Whether the processes that it starts are followed, where the backend can.
+    pub tree: bool,
+    /// Whether a process may have nothing to probe yet: its probes are placed when it has.
+    pub patient: bool,
+    /// Whether the kernel may take many probes in one link, where it can; without, as kernels
+    /// before 6.6, it takes seconds to take them off.
+    pub shared_links: bool,
 }
 
 impl Default for Options {
@@ -53,14 +61,15 @@ impl Default for Options {
             watch_devices: true,
             library: None,
             cupti: true,
-            native: true,
+            native: Native::default(),
             step_on: None,
+            tree: true,
+            patient: false,
+            shared_links: true,
         }
     }
 }
 
-/// The index of the one process of a session.
-const INDEX: u16 = 0;
 /// Batches that may wait for a slow consumer. Behind them the ring fills, and then losses are
 /// counted; the traced process never waits.
 pub(crate) const WAITING_BATCHES: usize = 64;
@@ -78,6 +87,10 @@ pub struct Session {
     /// Processes that could not be traced, in words.
     pub(crate) troubles: Vec<String>,
     pub(crate) hold: Hold,
+    /// What the threads that look after the processes tell.
+    pub(crate) board: Shareable,
+    /// The state of the board that was looked at last.
+    pub(crate) seen: u64,
     pub(crate) records: Receiver<Vec<Record>>,
     pub(crate) stop: Arc<AtomicBool>,
     pub(crate) threads: Vec<JoinHandle<()>>,
@@ -88,13 +101,9 @@ pub struct Session {
 /// What keeps the events coming.
 pub(crate) enum Hold {
     /// Probes of the kernel's.
-    Kernel {
-        process: Process,
-        loaded: Loaded,
-        driver_layer: bool,
-    },
+    Kernel(Box<Watcher>),
     /// Our library in the processes.
-    Library(Injection),
+    Library(Box<Injection>),
     /// Nothing any more.
     Nothing,
 }
@@ -106,8 +115,6 @@ pub(crate) struct Injection {
     pub library: Option<PathBuf>,
     /// The process that we loaded the library into, and are to unload it from.
     pub loaded_into: Option<crate::inject::Loaded>,
-    /// The state of the board that was looked at last.
-    pub seen: u64,
 }
 
 impl Session {
@@ -126,119 +133,95 @@ impl Session {
             return Err(AttachError::Precondition(missing));
         }
         let prospect = inspect(pid)?;
-        prospect.check()?;
-        let nonzero = NonZeroU32::new(pid).ok_or(vramscope_python::ReadError::Gone { pid })?;
-        Self::attach_to(prospect, nonzero, options)
+        let launcher = match prospect.check() {
+            Ok(()) => None,
+            Err(error @ AttachError::Launcher { .. }) if options.tree => Some(error),
+            Err(_) if options.patient => None,
+            Err(error) => return Err(error),
+        };
+        Self::attach_to(prospect, launcher, options)
     }
 
     fn attach_to(
         prospect: Prospect,
-        pid: NonZeroU32,
+        launcher: Option<AttachError>,
         options: &Options,
     ) -> Result<Session, AttachError> {
-        let Prospect {
-            process,
-            python,
-            plan,
-            info,
-        } = prospect;
-        let mut notes = Vec::new();
-        let python = match python {
-            Ok(python) => Some(python),
-            // Without PyTorch's Python the driver layer is still worth seeing.
-            Err(error @ FindError::NotPython { .. }) => {
-                notes.push(format!("{error}: allocations have no Python lines"));
-                None
-            }
-            Err(error) => return Err(error.into()),
-        };
-        let mut loaded = Loaded::new(options.ring_bytes)?;
-        if !loaded.sleepable {
-            notes.push(
+        let info = prospect.info.clone();
+        let mut loaded = Loaded::new(options.ring_bytes, options.shared_links)?;
+        let sleepable = loaded.sleepable;
+        if let Some(StepOn::Nvtx(name)) = &options.step_on {
+            loaded.set_range(name)?;
+        }
+        let maps = loaded.reader_maps()?;
+        let (sender, records) = bounded(WAITING_BATCHES);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (notices, noticed) = unbounded();
+        let (freed, free) = unbounded();
+        let (watch, watch_stop) = bounded(0);
+        let mut threads = Vec::new();
+        let mut tree = Tree::new(
+            loaded,
+            prospect.process.clone(),
+            options.tree,
+            options.step_on.clone(),
+            options.native,
+            notices,
+        );
+        if let Some(AttachError::Launcher { pid, command, .. }) = launcher {
+            tree.tell(format!(
+                "process {pid} ({command}) is a launcher: the processes that it starts are watched"
+            ));
+        }
+        if !sleepable {
+            tree.tell(
                 "this kernel's uprobes cannot wait for memory that is swapped out: a few stacks \
                  may stay unread, and are counted"
                     .into(),
             );
         }
-        if let Some(python) = &python {
-            let (configuration, quick) = walk_configuration(&process, python)?;
-            if !quick {
-                notes.push(
-                    "thread states are looked up in the interpreter's list: a few microseconds \
-                     more an allocation with many threads"
-                        .into(),
-                );
-            }
-            if !python.tested {
-                notes.push(target::untested_note(python));
-            }
-            loaded.set_python(INDEX, configuration)?;
-        }
-        let mut planned = plan.probes;
-        if let Some(on) = &options.step_on {
-            let probe = step_probe(&process, &process.mappings()?, on);
-            if let ProbeState::Absent { consequence } = &probe.view.state {
-                return Err(AttachError::StepOn {
-                    reason: consequence.clone(),
-                });
-            }
-            if let StepOn::Nvtx(name) = on {
-                loaded.set_range(name)?;
-            }
-            planned.insert(0, probe);
-        }
-        let maps = loaded.reader_maps()?;
-        let probes = loaded.place(pid, INDEX, &planned);
-        if plan.tensor_layer {
-            require_tensor_probe(pid.get(), &probes)?;
-        }
-        let (sender, records) = bounded(WAITING_BATCHES);
-        let stop = Arc::new(AtomicBool::new(false));
-        let (watch, watch_stop) = bounded(0);
-        let mut threads = Vec::new();
-        let environment = target::environment(pid.get());
-        if target::uses_async_backend(&environment) {
-            notes.push(target::ASYNC_NOTE.into());
-        }
-        match options
-            .watch_devices
-            .then(|| Watch::open(pid.get(), &environment))
-            .transpose()
-        {
+        match options.watch_devices.then(Watch::open).transpose() {
             Ok(None) => {}
             Ok(Some(devices)) => {
+                tree.watch(devices.watched());
                 let sender = sender.clone();
                 threads.push(spawn("device-memory", move || {
                     devices.run(&watch_stop, &sender);
                 })?);
             }
-            Err(error) => notes.push(target::nvml_note(&error)),
+            Err(error) => tree.tell(target::nvml_note(&error)),
         }
-        let reader = Reader {
-            maps,
-            decoder: Decoder::new(vec![Traced::new(process.clone(), python)]),
-            process: process.clone(),
-            sender,
-            stop: stop.clone(),
-            lost: Lost::default(),
-        };
+        // Before the first probe is placed: nothing is to wait in the ring.
+        let mut names = None;
+        if options.native != Native::Never {
+            let (asked, nameless) = unbounded();
+            let to = sender.clone();
+            threads.push(spawn("symbols", move || name_frames(&nameless, &to))?);
+            names = Some(asked);
+        }
+        let reader = Reader::new(maps, noticed, freed, names, sender, Arc::clone(&stop));
         threads.push(spawn("ring-reader", move || reader.run())?);
-        Ok(Session {
+        let board = tree.board();
+        let begun = tree.begin(prospect);
+        let watcher = begun.and_then(|()| Watcher::start(tree, free, Arc::clone(&stop)));
+        let mut session = Session {
             info,
-            probes,
-            notes,
-            tensor_layer: plan.tensor_layer,
+            probes: Vec::new(),
+            notes: Vec::new(),
+            tensor_layer: false,
             troubles: Vec::new(),
-            hold: Hold::Kernel {
-                process,
-                loaded,
-                driver_layer: plan.driver_layer,
-            },
+            hold: Hold::Nothing,
+            board,
+            seen: 0,
             records,
             stop,
             threads,
             watch: Some(watch),
-        })
+        };
+        // Dropped with an error, the session ends its threads.
+        session.hold = Hold::Kernel(Box::new(watcher?));
+        session.take_news();
+        Ok(session)
     }
 
     /// Where the events come from.
@@ -249,12 +232,14 @@ impl Session {
         }
     }
 
-    /// Whether the session is about one process and over when that ends.
+    /// Whether the session is about one process and over when the stream tells of its end.
     pub fn ends_with_process(&self) -> bool {
-        match &self.hold {
-            Hold::Library(injection) => injection.loaded_into.is_some(),
-            _ => true,
-        }
+        matches!(&self.hold, Hold::Library(injection) if injection.loaded_into.is_some())
+    }
+
+    /// Whether all processes that the session is about have ended.
+    pub fn is_over(&self) -> bool {
+        matches!(&self.hold, Hold::Kernel(watcher) if watcher.is_over())
     }
 
     /// The events, in batches. Disconnected when the session has ended and all were taken.
@@ -262,80 +247,35 @@ impl Session {
         &self.records
     }
 
-    /// Places the probes on libraries that the processes have loaded since they were last looked
-    /// at. Whether there were any; [`Session::probes`] then tells of them.
-    pub fn probe_new_libraries(&mut self) -> bool {
-        match &mut self.hold {
-            Hold::Kernel { .. } => self.probe_new(),
-            Hold::Library(injection) => {
-                while let Some(found) = injection.injected.next_process(Duration::ZERO) {
-                    match found {
-                        Ok(info) if self.info.pid.0 == 0 => self.info = info,
-                        Ok(_) => {}
-                        Err(why) => self.troubles.push(why),
-                    }
+    /// Takes over what became of the processes: probes on libraries that came later, things to know.
+    /// Whether there is anything new in [`Session::probes`] and [`Session::notes`].
+    pub fn take_news(&mut self) -> bool {
+        if let Hold::Library(injection) = &mut self.hold {
+            while let Some(found) = injection.injected.next_process(Duration::ZERO) {
+                match found {
+                    Ok(info) if self.info.pid.0 == 0 => self.info = info,
+                    Ok(_) => {}
+                    Err(why) => self.troubles.push(why),
                 }
-                // The library looks by itself; here its word is taken over.
-                let board = lock(&injection.injected.board);
-                if board.version == injection.seen {
-                    return false;
-                }
-                injection.seen = board.version;
-                self.probes.clone_from(&board.probes);
-                self.notes = [&board.notes[..], &self.troubles].concat();
-                self.tensor_layer |= board.tensor_layer;
-                true
-            }
-            Hold::Nothing => false,
-        }
-    }
-
-    fn probe_new(&mut self) -> bool {
-        let Hold::Kernel {
-            process,
-            loaded,
-            driver_layer,
-        } = &mut self.hold
-        else {
-            return false;
-        };
-        if self.tensor_layer && *driver_layer {
-            return false;
-        }
-        let Ok(mappings) = process.mappings() else {
-            return false;
-        };
-        let plan = plan(process, &mappings, None);
-        let Some(pid) = NonZeroU32::new(process.pid()) else {
-            return false;
-        };
-        let news: Vec<_> = plan
-            .probes
-            .into_iter()
-            .filter(|probe| {
-                !probe.attachments.is_empty()
-                    && self.probes.iter().any(|known| {
-                        known.name == probe.view.name
-                            && matches!(known.state, ProbeState::Absent { .. })
-                    })
-            })
-            .collect();
-        for view in loaded.place(pid, INDEX, &news) {
-            if let Some(known) = self.probes.iter_mut().find(|known| known.name == view.name) {
-                *known = view;
             }
         }
-        self.tensor_layer |= plan.tensor_layer;
-        *driver_layer |= plan.driver_layer;
-        !news.is_empty()
+        let board = lock(&self.board);
+        if board.version == self.seen {
+            return false;
+        }
+        self.seen = board.version;
+        self.probes.clone_from(&board.probes);
+        self.notes = [&board.notes[..], &self.troubles].concat();
+        self.tensor_layer |= board.tensor_layer;
+        true
     }
 
-    /// Ends the stream: takes the probe off that every block passes, and lets the reader hand over
+    /// Ends the stream: takes the probes off that every block passes, and lets the reader hand over
     /// what is still in the ring. The rest can be taken from [`Session::records`] until it is
     /// disconnected. The other probes go when the session is dropped, which takes a second or two.
     pub fn detach(&mut self) {
         match &mut self.hold {
-            Hold::Kernel { loaded, .. } => loaded.silence(),
+            Hold::Kernel(watcher) => watcher.silence(),
             Hold::Library(injection) => {
                 let parted = injection.injected.part();
                 if let Some(loaded) = injection.loaded_into.take()
@@ -356,7 +296,8 @@ impl Drop for Session {
         self.stop.store(true, Ordering::Release);
         self.watch = None;
         match std::mem::replace(&mut self.hold, Hold::Nothing) {
-            Hold::Kernel { mut loaded, .. } => loaded.detach(),
+            // The tree goes with it, and takes all probes off.
+            Hold::Kernel(mut watcher) => watcher.silence(),
             Hold::Library(mut injection) => {
                 let parted = injection.injected.part();
                 if let Some(loaded) = injection.loaded_into.take() {
@@ -375,31 +316,16 @@ impl Drop for Session {
     }
 }
 
-pub(crate) fn spawn(
+pub(crate) fn spawn<T: Send + 'static>(
     name: &str,
-    work: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, AttachError> {
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, AttachError> {
     thread::Builder::new()
         .name(name.into())
         .spawn(work)
         .map_err(|error| AttachError::Load {
             detail: format!("no thread for the {name}: {error}"),
         })
-}
-
-fn require_tensor_probe(pid: u32, probes: &[ProbeView]) -> Result<(), AttachError> {
-    for probe in probes {
-        if let ProbeState::Failed { reason } = &probe.state
-            && probe.name.contains("reportMemoryUsage")
-        {
-            return Err(AttachError::Probe {
-                pid,
-                probe: probe.name.clone(),
-                reason: reason.clone(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// The clock of all events, as `bpf_ktime_get_ns` reads it.

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use vramscope_events::{Pid, ProcessInfo};
+use vramscope_events::{Pid, ProcessInfo, Role};
 use vramscope_python::{Mapping, Python};
 
 /// Collects what is worth saying of a process. What cannot be read stays empty.
@@ -17,6 +17,7 @@ pub fn info(pid: u32, mappings: &[Mapping], python: Option<&Python>) -> ProcessI
         command: command(pid),
         python: python.map(|python| python.version.to_string()),
         torch: torch_version(pid, mappings),
+        role: role(pid, &command(pid), None, &environment),
         rank: environment.get("RANK").and_then(|rank| rank.parse().ok()),
         directory: fs::read_link(format!("/proc/{pid}/cwd")).ok(),
         root: other_root(pid),
@@ -37,6 +38,48 @@ pub fn command(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm"))
         .map_or_else(|_| "?".into(), |name| format!("[{}]", name.trim_end()))
 }
+
+/// What a process is among others. `copy_of`: who it is a copy of, by fork(2) alone.
+pub fn role(
+    pid: u32,
+    command: &str,
+    copy_of: Option<u32>,
+    environment: &HashMap<String, String>,
+) -> Role {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    if name.trim_end() == LOADER_NAME {
+        return Role::Loader;
+    }
+    // A launcher gives its ranks their numbers, and has none itself.
+    let launches = LAUNCHERS.iter().any(|launcher| {
+        command
+            .split_whitespace()
+            .take(LAUNCHER_WORDS)
+            .any(|word| word == *launcher || word.ends_with(&format!("/{launcher}")))
+    });
+    if launches && !environment.contains_key("LOCAL_RANK") {
+        return Role::Launcher;
+    }
+    if copy_of.is_some() || command.contains("--multiprocessing-fork") {
+        return Role::Child;
+    }
+    Role::Program
+}
+
+/// What PyTorch (2.5 and later) calls the first thread of a `DataLoader`'s worker.
+const LOADER_NAME: &str = "pt_data_worker";
+/// Programs and modules that start a distributed run, by name.
+const LAUNCHERS: [&str; 7] = [
+    "torchrun",
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "accelerate",
+    "deepspeed",
+    "mpirun",
+    "srun",
+];
+/// Words of a command line among which they are.
+const LAUNCHER_WORDS: usize = 6;
 
 /// The environment that the process was started with.
 pub fn environment(pid: u32) -> HashMap<String, String> {
@@ -92,7 +135,8 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
-fn children(pid: u32) -> Vec<u32> {
+/// The processes that a process has started and that run.
+pub fn children(pid: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
     };

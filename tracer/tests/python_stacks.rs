@@ -11,12 +11,12 @@ use std::{
 };
 
 use vramscope_events::{Event, Frame, FrameId, FrameKind, StackId};
-use vramscope_test_support::injection_library;
+use vramscope_test_support::{injection_library, newer_pythons};
 use vramscope_tracer::{Options, Session, kernel};
 
 const EVENTS: usize = 20_000;
 const THREADS: usize = 5;
-const VERSIONS: [&str; 6] = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"];
+const VERSIONS: [&str; 7] = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14"];
 
 /// (file, line, function), innermost first.
 type Stack = Vec<(String, u32, String)>;
@@ -79,7 +79,7 @@ fn build_library(directory: &Path) -> PathBuf {
     build("libcaller.so", "caller.c", &[&called])
 }
 
-/// Interpreters of a version: what pyenv has, and what the system has.
+/// Interpreters of a version: what pyenv has, what the set-up brought, and what the system has.
 fn interpreters(version: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     if let Some(home) = std::env::var_os("HOME") {
@@ -91,6 +91,7 @@ fn interpreters(version: &str) -> Vec<PathBuf> {
             }
         }
     }
+    found.push(newer_pythons().join(format!("python{version}")));
     found.push(PathBuf::from(format!("/usr/bin/python{version}")));
     found.push(PathBuf::from(format!("/usr/local/bin/python{version}")));
     found.retain(|path| path.exists());

@@ -24,6 +24,10 @@ typedef int vs_s32;
 #define VS_FILE_BYTES 512
 #define VS_NAME_BYTES 256
 #define VS_LINES_BYTES 8192
+/* Most machine-code frames of a stack that are kept, innermost first. */
+#define VS_MAX_NATIVE 256
+/* Bytes of a thread's stack that travel when an address on it has no unwind rule yet. */
+#define VS_STACK_BYTES 32768
 
 enum vs_kind {
 	VS_TENSOR = 1,   /* struct vs_tensor */
@@ -35,6 +39,8 @@ enum vs_kind {
 	VS_USER = 7,     /* struct vs_mark: a place that the user named was passed */
 	VS_CODE_WHOLE = 8, /* struct vs_code_whole */
 	VS_STACK_NATIVE = 9, /* struct vs_stack_native */
+	VS_STACK_MIXED = 10, /* struct vs_stack_mixed */
+	VS_STACK_COPY = 11,  /* struct vs_stack_copy */
 };
 
 enum vs_flag {
@@ -127,6 +133,12 @@ struct vs_frame {
 	vs_u32 lasti; /* as the interpreter stores it: bytes, or code units where vs_python says so */
 };
 
+/* In vs_frame.lasti: the C function that runs this frame was called for it; the frames inside it,
+ * up to the one before with this bit, are run by the same call of that function. */
+#define VS_FRAME_ENTRY 0x80000000u
+/* vs_frame.lasti of a frame that Python itself would not show, but that is an entry. */
+#define VS_FRAME_HIDDEN 0xffffffffu
+
 /* The body of a stack that was not seen before: head.stack is its id. `count` frames follow. */
 struct vs_stack {
 	struct vs_header head;
@@ -175,8 +187,70 @@ struct vs_stack_native {
 	vs_u32 count;
 	vs_u32 native_count;
 	vs_u32 caller; /* id of the stack that called backward() for it, 0: none */
-	vs_u32 pad;
+	vs_u32 state;  /* enum vs_walk_state */
 };
+
+/* The same from the kernel: the Python part is a stack of its own. `count` addresses are sent. */
+struct vs_stack_mixed {
+	struct vs_header head;
+	vs_u32 python; /* id of a vs_stack, 0: no Python frames */
+	vs_u32 caller; /* id of the stack that called backward() for it, 0: none */
+	vs_u64 epoch;  /* vs_native.epoch when it was taken */
+	vs_u32 count;
+	vs_u32 state;  /* enum vs_walk_state */
+	vs_u64 native[VS_MAX_NATIVE];
+};
+
+/* How a walk through machine code ended. */
+enum vs_walk_state {
+	VS_WALK_END = 0,       /* at the outermost function, or where unwind information ends */
+	VS_WALK_BROKEN = 1,    /* at memory that is no stack */
+	VS_WALK_TRUNCATED = 2, /* after VS_MAX_NATIVE frames */
+	VS_WALK_MISSING = 3,   /* at an address without a rule */
+	VS_WALK_STOPPED = 4,   /* at the interpreter, further out is not wanted */
+};
+
+/* A walk that met an address without a rule: the frames before it, and a copy of the stack from
+ * there on. */
+struct vs_stack_copy {
+	struct vs_stack_mixed before;
+	vs_u64 pc; /* an address to return to, in the function without a rule */
+	vs_u64 sp; /* after that return: where `stack` begins */
+	vs_u64 bp;
+	vs_u32 bytes;
+	vs_u32 pad;
+	vs_u8 stack[VS_STACK_BYTES];
+};
+
+/* When machine code is unwound. */
+enum vs_native_mode {
+	VS_NATIVE_NEVER = 0,
+	VS_NATIVE_NEW = 1,    /* up to the interpreter; beyond it for stacks not seen before */
+	VS_NATIVE_ALWAYS = 2, /* all of it at every allocation */
+};
+
+/* What unwinding one process's machine code needs. */
+struct vs_native {
+	vs_u64 interpreter_start; /* the interpreter's code; both 0 where there is none */
+	vs_u64 interpreter_end;
+	/* Rises when code is unloaded: what was known of addresses is forgotten. The reader gives each
+	 * process its first one, so that no two processes ever have the same. */
+	vs_u64 epoch;
+	vs_u64 loader_state; /* address of r_debug.r_state of the dynamic loader, 0: not known */
+	vs_u32 mode;         /* enum vs_native_mode */
+	vs_u32 unloading;    /* the loader is at it */
+};
+
+/* Unwind rules: a table of sets, by the address mixed with the epoch. A rule is packed as
+ * vramscope_unwind::Rule says; `check` ties it to its address. */
+#define VS_RULE_SETS 32768
+#define VS_RULE_WAYS 4
+struct vs_rules {
+	vs_u64 rule[VS_RULE_WAYS];
+	vs_u64 check[VS_RULE_WAYS];
+};
+#define VS_RULE_SPREAD 0x9e3779b97f4a7c15ull /* 2^64 / golden ratio */
+#define VS_RULE_CHECK 0xf1357aea2e62a9c5ull  /* the factor in vramscope_unwind::mix */
 
 /* How to walk one process's Python, given by the reader. Offsets in bytes. */
 enum vs_instr_kind {
@@ -185,6 +259,13 @@ enum vs_instr_kind {
 };
 
 #define VS_NONE 0xffffffffu
+
+/* How the frames that a call of the interpreter's C function began with are known. */
+enum vs_entries {
+	VS_ENTRY_EVERY = 0, /* every frame has a call of its own: up to 3.10 */
+	VS_ENTRY_FLAG = 1,  /* a byte before frame_owner: 3.11 */
+	VS_ENTRY_SHIM = 2,  /* a frame that is no function follows: from 3.12 */
+};
 
 struct vs_python {
 	vs_u64 runtime;     /* address of _PyRuntime, 0: no Python in this process */
@@ -220,6 +301,8 @@ struct vs_python {
 	vs_u32 bytes_size;
 	vs_u32 bytes_data;
 	vs_u32 tss_key; /* pthread key of the thread state pointer, VS_NONE: not known */
+	vs_u32 entries; /* enum vs_entries */
+	vs_u32 generation; /* differs from that of whoever had the same place before */
 	vs_u32 pad;
 };
 
@@ -235,6 +318,7 @@ enum vs_counter {
 	VS_COUNT_UNREADABLE = 4,   /* events without a stack: memory could not be read */
 	VS_COUNT_TABLE_FULL = 5,   /* driver calls not followed: their table was full */
 	VS_COUNT_CODE_FREED = 6,   /* known code objects that were freed */
+	VS_COUNT_NATIVE_LOST = 7,  /* stacks without their machine code: no room for a copy */
 	VS_COUNTERS = 8,
 };
 
@@ -286,6 +370,7 @@ struct vs_hello {
 
 enum vs_setup_flag {
 	VS_SETUP_NATIVE = 1, /* unwind machine code too */
+	VS_SETUP_NATIVE_WHOLE = 2, /* all of it at every allocation, not for new stacks only */
 	VS_SETUP_CUPTI = 4,  /* subscribe to CUPTI's callbacks */
 	VS_SETUP_TSC = 8,    /* times are of the time stamp counter, which the reader converts */
 };

@@ -6,7 +6,7 @@ use thiserror::Error;
 use vramscope_events::{DeviceId, Layer, LostCause, Pid, Tid, Time};
 use vramscope_recording::{Block, Checkpoint, FORMAT, SessionInfo};
 
-use super::Collector;
+use super::{Collector, is_gap};
 use crate::{
     book::{Book, SiteIds},
     config::Config,
@@ -145,6 +145,11 @@ impl Collector {
         }
         if !given.is_empty() {
             return Err(wrong("blocks of a book that is not there"));
+        }
+        if collector.lost.keys().any(|cause| is_gap(*cause)) {
+            for process in &mut collector.processes {
+                process.look_for_unseen_frees();
+            }
         }
         Ok(collector)
     }

@@ -11,7 +11,7 @@ mod verdict;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-pub use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo};
+pub use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo, Role};
 use vramscope_events::{Bytes, DeviceId, LostCause, Pid, Time};
 
 pub use retained::Retained;
@@ -137,7 +137,7 @@ pub struct LedgerCheck {
     pub corrected: u64,
     /// Bytes by which it was put right, in all, without sign.
     pub corrected_bytes: Bytes,
-    /// Allocations at an address that was still live: its free was missed.
+    /// Blocks in whose place another one was handed out: their frees were missed.
     pub double_allocs: u64,
     /// Frees of blocks that the ledger did not know: from before the attach, or their allocation
     /// was missed.

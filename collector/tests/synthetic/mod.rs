@@ -32,6 +32,7 @@ pub struct Program {
     /// Nanoseconds between two events.
     pub pace: u64,
     next: u64,
+    border: u64,
     free: Vec<u64>,
     /// Whether events reach the collector.
     pub attached: bool,
@@ -46,6 +47,7 @@ impl Program {
             time: 0,
             pace: 20_000,
             next: 0,
+            border: 1 << 60,
             free: Vec::new(),
             attached: true,
         }
@@ -90,6 +92,17 @@ impl Program {
             self.next += 1;
             self.next << 30
         });
+        self.alloc_in(stack, address, size)
+    }
+
+    /// A block right behind the one that was made so before.
+    pub fn alloc_behind(&mut self, stack: u32, size: u64) -> Block {
+        self.border += size;
+        self.alloc_in(stack, self.border - size, size)
+    }
+
+    /// A block at `address`, which is for the caller to choose well.
+    pub fn alloc_in(&mut self, stack: u32, address: u64, size: u64) -> Block {
         self.totals.allocated += size;
         self.totals.reserved = self.totals.reserved.max(self.totals.allocated);
         let tensor = self.layer == Layer::Tensor;

@@ -43,6 +43,13 @@ pub fn injection_library() -> PathBuf {
     built.join("libvramscope_injection.so")
 }
 
+/// The folder where `scripts/newer-python` puts interpreters.
+pub fn newer_pythons() -> PathBuf {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    cache.unwrap_or_default().join("vramscope/pythons/bin")
+}
+
 /// What an attach to a simulated PyTorch would lack here: rights, kernel, or the set-up.
 pub fn missing(tool: &Tool) -> Option<String> {
     let doctor = tool.run(&["doctor"]);

@@ -34,8 +34,8 @@ pub(crate) enum Label {
 /// The labels of those of an object's children that are wanted.
 pub(crate) type Labels = FxHashMap<u64, Label>;
 
-/// `PyHeapTypeObject.ht_cached_keys` and what is needed of `PyDictKeysObject` (3.11 to 3.13).
-const KEYS_OF_TYPE: [(u32, u64); 3] = [(11, 872), (12, 880), (13, 880)];
+/// `PyHeapTypeObject.ht_cached_keys` and what is needed of `PyDictKeysObject` (3.11 to 3.14).
+const KEYS_OF_TYPE: [(u32, u64); 4] = [(11, 872), (12, 880), (13, 880), (14, 880)];
 const KEYS_HEAD: u64 = 32;
 /// What hangs on a large container beside its items comes first.
 const MOST_OF_LARGE: i64 = 64;

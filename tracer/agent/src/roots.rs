@@ -8,9 +8,8 @@ use crate::python::{Gil, Object};
 
 /// The deepest frame of a thread that is looked at.
 const DEEPEST: usize = 200;
-/// `PyFrameObject` and the interpreter's own frame, 3.11 to 3.13 (Include/internal/pycore_frame.h).
+/// `PyFrameObject.f_frame`, the way to the interpreter's own frame: 3.11 to 3.14 (Include/internal/pycore_frame.h).
 const FRAME_OF_OBJECT: u64 = 24;
-const LOCALS_OF_FRAME: u64 = 72;
 
 /// Tells a root.
 pub(crate) type See<'a> = dyn FnMut(&Gil<'_>, Object<'_>, &dyn Fn() -> Root) + 'a;
@@ -146,7 +145,8 @@ fn locals<'g>(gil: &'g Gil<'_>, frame: Object<'g>) -> Vec<Option<Object<'g>>> {
     let count = gil
         .attribute(frame, c"f_code", |code| variables(gil, code).len())
         .unwrap_or(0);
-    gil.frame_slots(frame, FRAME_OF_OBJECT, LOCALS_OF_FRAME, count)
+    let at = gil.python().frame_variables_at();
+    gil.frame_slots(frame, FRAME_OF_OBJECT, at, count)
 }
 
 /// The names of a function's variables, in the order of their slots.

@@ -20,4 +20,4 @@ pub use event::{
 };
 pub use holders::{Holder, Holders};
 pub use id::{Address, Bytes, DeviceId, FrameId, Pid, StackId, Tid, Time};
-pub use session::{Backend, ProbeState, ProbeView, ProcessInfo};
+pub use session::{Backend, ProbeState, ProbeView, ProcessInfo, Role};

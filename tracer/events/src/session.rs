@@ -31,11 +31,29 @@ pub struct ProcessInfo {
     pub torch: Option<String>,
     /// Its rank in a distributed run (`RANK` in its environment).
     pub rank: Option<u32>,
+    /// What it is among the processes of the session.
+    #[serde(default)]
+    pub role: Role,
     /// Its working directory, against which relative source paths are read.
     pub directory: Option<PathBuf>,
     /// What to put before its paths to read its files from here (`/proc/PID/root`), where it lives
     /// in a file system of its own.
     pub root: Option<PathBuf>,
+}
+
+/// What a process is among those of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A program by itself, or a rank of a distributed run.
+    #[default]
+    Program,
+    /// It starts others and does not compute: `torchrun` and its like.
+    Launcher,
+    /// It loads data for another process: a worker of a PyTorch `DataLoader`.
+    Loader,
+    /// Another process that a program has started as a copy of itself, or by `multiprocessing`.
+    Child,
 }
 
 /// One planned probe.

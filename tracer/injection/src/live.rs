@@ -28,6 +28,8 @@ pub struct Live {
     pub python: vs_python,
     /// The interpreter's code.
     pub interpreter: core::ops::Range<u64>,
+    /// Whether machine code is unwound beyond the interpreter at every allocation.
+    pub whole_stacks: bool,
     /// `Py_IsFinalizing`, where the interpreter exports it.
     pub is_finalizing: Option<extern "C" fn() -> i32>,
     /// How to unwind machine code, where that was asked for.

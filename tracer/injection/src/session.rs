@@ -143,6 +143,7 @@ impl Session {
             tsc: setup.flags & wire::vs_setup_flag_VS_SETUP_TSC != 0,
             python: header.python,
             interpreter: header.interpreter_start..header.interpreter_end,
+            whole_stacks: setup.flags & wire::vs_setup_flag_VS_SETUP_NATIVE_WHOLE != 0,
             is_finalizing,
             unwinder,
             codes: CodeTable::new(zeroed(CODES), zeroed(CODES)),

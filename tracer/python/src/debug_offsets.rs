@@ -343,8 +343,8 @@ mod tests {
     }
 
     /// Numbers that each are their own index, but for those that are checked:
-    /// the fields of the result then tell which word each came from. Counted
-    /// by hand in the public header of 3.14, as no 3.14 could be asked.
+    /// the fields of the result then tell which word each came from, counted
+    /// in the header of 3.14; a running one is asked in `tests/layouts.rs`.
     #[test]
     fn words_of_3_14() {
         let mut words: Vec<u64> = (0..81).collect();

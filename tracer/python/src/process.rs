@@ -81,6 +81,16 @@ impl Process {
             .is_ok_and(|start_time| start_time == self.start_time)
     }
 
+    /// A number that stands for the program that it runs: another one after an
+    /// execve(2), as long as the kernel moves stacks about. `None` where it
+    /// cannot be read.
+    pub fn image(&self) -> Option<u64> {
+        // Field 28 of `/proc/PID/stat`: where its stack begins.
+        let fields = self.read_stat().ok()?;
+        let start = fields.split_whitespace().nth(25)?.parse().ok()?;
+        (start != 0).then_some(start)
+    }
+
     /// Its mappings, in the order of their addresses.
     ///
     /// # Errors
@@ -237,12 +247,9 @@ impl Process {
 
     /// In clock ticks since boot: field 22 of `/proc/PID/stat` (proc(5)). The
     /// fields are counted from after the name, which may hold spaces and
-    /// brackets; the first is the state.
+    /// brackets; the first is the state, field 3.
     fn read_start_time(&self) -> Result<u64, ReadError> {
-        let stat = self.read_proc_file("stat")?;
-        let name_end = stat.iter().rposition(|byte| *byte == b')');
-        let after_name = name_end.map_or(0, |end| end + 1);
-        let fields = String::from_utf8_lossy(&stat[after_name..]);
+        let fields = self.read_stat()?;
         let mut fields = fields.split_whitespace();
         if let Some("Z" | "X") = fields.next() {
             // Ended, and only kept for its parent to ask about.
@@ -255,6 +262,14 @@ impl Process {
                 let error = io::Error::new(io::ErrorKind::InvalidData, "no start time in it");
                 self.error("stat", error)
             })
+    }
+
+    /// The fields of `/proc/PID/stat` behind the name.
+    fn read_stat(&self) -> Result<String, ReadError> {
+        let stat = self.read_proc_file("stat")?;
+        let name_end = stat.iter().rposition(|byte| *byte == b')');
+        let after_name = name_end.map_or(0, |end| end + 1);
+        Ok(String::from_utf8_lossy(&stat[after_name..]).into_owned())
     }
 
     fn fault(&self, address: Address, wanted: usize, got: usize) -> ReadError {

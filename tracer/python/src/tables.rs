@@ -38,7 +38,8 @@ pub(crate) fn layout(version: Version) -> Option<Layout> {
         (13, _) => Some(tested(V3_13)),
         (14, _) => Some(Layout {
             offsets: V3_14,
-            tested: false,
+            tested: true,
+            // Its micro versions differ: what a process tells of itself comes first.
             needs_debug_offsets: true,
         }),
         _ => None,
@@ -279,12 +280,18 @@ const V3_13: Offsets = Offsets {
     line_format: LineFormat::Pep657,
 };
 
-/// From the public headers of 3.14; what its `_Py_DebugOffsets` tell (all but
+/// From the headers of 3.14.10; what its `_Py_DebugOffsets` tell (all but
 /// the tag bits and what follows from other fields) replaces these numbers.
 const V3_14: Offsets = Offsets {
+    runtime_interpreters: 808,
+    // 2340, but a process does not tell it, and it is not needed: the slot is searched for.
     runtime_tss_key: None,
+    interpreter_next: 7272,
     frame_code_tag_bits: 3,
     frame_owner: Some(74),
     frame_size: 75,
+    code_first_traceable: Some(192),
+    code_instructions: Some(208),
+    code_size: 196,
     ..V3_13
 };

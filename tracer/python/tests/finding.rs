@@ -215,15 +215,14 @@ fn embedded_interpreters_are_found_once_started() {
         note("SKIP: embedded: no C compiler");
         return;
     }
+    let mut seen = 0;
     for python in interpreters("embedded") {
         let root = python.program.parent().unwrap().parent().unwrap();
         let Some(library) = shared_library(&python, root) else {
-            note(&format!(
-                "SKIP: embedded: {}: no shared library",
-                python.version
-            ));
+            note(&format!("embedded: {}: has no library", python.version));
             continue;
         };
+        seen += 1;
         let target = started(Command::new(&program).arg(&library));
         let error = find_in(&target).unwrap_err();
         assert!(matches!(error, FindError::NotInitialised { .. }), "{error}");
@@ -238,6 +237,9 @@ fn embedded_interpreters_are_found_once_started() {
         let found = find_in(&target).unwrap();
         assert_eq!(found.version, python.version);
         assert_eq!(names(&target, &found), ["served", "<module>"]);
+    }
+    if seen == 0 {
+        note("SKIP: embedded: no CPython with a shared library");
     }
 }
 

@@ -73,6 +73,9 @@ fn layout_of_headers(python: &Interpreter) -> Option<BTreeMap<String, String>> {
         .arg(&python.include)
         .arg("-I")
         .arg(python.include.join("internal"))
+        // Debian's keep a part of themselves beside them, by architecture.
+        .arg("-I")
+        .arg(python.include.join(".."))
         .arg("-o")
         .arg(&program)
         .arg(source)

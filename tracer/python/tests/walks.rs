@@ -47,7 +47,7 @@ fn walks_equal_tracebacks() {
 
 fn compare_facts(python: &Interpreter, found: &Python) {
     assert_eq!(found.version, python.version);
-    assert_eq!(found.tested, python.version.minor <= 13);
+    assert!(found.tested);
     let file = std::fs::read(&found.object).unwrap();
     assert!(file.len() as u64 > found.code_dealloc.file_offset);
     if found.version.minor <= 13 {

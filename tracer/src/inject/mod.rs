@@ -28,13 +28,16 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use vramscope_events::{ProcessInfo, Record};
 
 pub use attach::{Loaded, can_inject};
-pub use peer::{Board, Wishes, lock};
+pub use peer::Wishes;
 pub use socket::{Listener, runtime_directory};
 
-use crate::native::name_frames;
+use crate::{
+    board::{Board, Shareable},
+    unwind::names::name_frames,
+};
 
 use self::{
-    peer::{Shareable, greet},
+    peer::greet,
     reader::{Peer, Reader},
 };
 

@@ -4,15 +4,15 @@ use std::{
     collections::{BTreeSet, HashMap},
     io,
     sync::{
-        Arc, Mutex, PoisonError,
+        Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use crossbeam_channel::{Sender, bounded};
-use vramscope_events::{ProbeState, ProbeView, Record};
-use vramscope_python::{FindError, Mapping, Process, Python};
+use vramscope_events::{Pid, ProbeState, ProbeView, Record};
+use vramscope_python::{FindError, Process, Python};
 use vramscope_wire as wire;
 use vramscope_wire::{
     VS_PROTOCOL, VS_SYMBOL_BYTES, vs_hello, vs_hook_report, vs_hooked, vs_left,
@@ -21,7 +21,14 @@ use vramscope_wire::{
 };
 
 use super::{clock, reader::Peer, shared::Shared, socket::Connection};
-use crate::{nvml::Watch, python::walk_configuration, target};
+use crate::{
+    board::{Board, lock},
+    native::Native,
+    nvml::Watch,
+    python::walk_configuration,
+    target,
+    unwind::code::CodeMap,
+};
 
 /// How long an answer may take. A process that is stopped gives none.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -79,24 +86,11 @@ pub struct Wishes {
     /// Whether to use CUPTI.
     pub cupti: bool,
     /// Whether to unwind machine code too.
-    pub native: bool,
+    pub native: Native,
     /// Whether to ask NVML for the devices' memory.
     pub watch_devices: bool,
     /// The function that marks a step, by its linker name.
     pub step_symbol: Option<String>,
-}
-
-/// What the session's owner can read at any time.
-#[derive(Debug, Default)]
-pub struct Board {
-    /// Hooks of the process that was greeted last.
-    pub probes: Vec<ProbeView>,
-    /// Things the user should know.
-    pub notes: Vec<String>,
-    /// Whether the tensor layer of any process is seen.
-    pub tensor_layer: bool,
-    /// Counts changes.
-    pub version: u64,
 }
 
 /// A process after its greeting.
@@ -135,7 +129,7 @@ pub fn greet(
     let shared = Shared::new(
         wishes.ring_bytes,
         &walk,
-        code_of(python.as_ref(), &mappings),
+        CodeMap::interpreter(&mappings, python.as_ref()),
     )?;
     let setup = vs_setup {
         message: vs_message_VS_SETUP,
@@ -191,17 +185,6 @@ fn interpreter(
     }
 }
 
-/// Where the interpreter's code lies.
-fn code_of(python: Option<&Python>, mappings: &[Mapping]) -> std::ops::Range<u64> {
-    let Some(python) = python else {
-        return 0..0;
-    };
-    let code = mappings
-        .iter()
-        .find(|mapping| mapping.permissions.execute && mapping.path.as_ref() == Some(&python.path));
-    code.map_or(0..0, |mapping| mapping.start..mapping.end)
-}
-
 fn flags(tsc: bool, wishes: &Wishes) -> u32 {
     let mut flags = 0;
     if wishes.cupti {
@@ -210,8 +193,13 @@ fn flags(tsc: bool, wishes: &Wishes) -> u32 {
     if tsc {
         flags |= wire::vs_setup_flag_VS_SETUP_TSC;
     }
-    if wishes.native {
-        flags |= wire::vs_setup_flag_VS_SETUP_NATIVE;
+    match wishes.native {
+        Native::Never => {}
+        Native::New => flags |= wire::vs_setup_flag_VS_SETUP_NATIVE,
+        Native::Always => {
+            flags |= wire::vs_setup_flag_VS_SETUP_NATIVE;
+            flags |= wire::vs_setup_flag_VS_SETUP_NATIVE_WHOLE;
+        }
     }
     flags
 }
@@ -246,8 +234,11 @@ impl Greeted {
     ) -> Option<u32> {
         let (watching, watch_stop) = bounded(0);
         let watch = if wishes.watch_devices {
-            match Watch::open(self.process.pid(), &self.environment) {
+            match Watch::open() {
                 Ok(watch) => {
+                    watch
+                        .watched()
+                        .add(Pid(self.process.pid()), &self.environment);
                     let sender = sender.clone();
                     std::thread::Builder::new()
                         .name("device-memory".into())
@@ -395,11 +386,3 @@ fn text(bytes: &[std::ffi::c_char]) -> String {
     let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
-
-/// A lock whose holder cannot leave anything half done.
-pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What a session and its threads share.
-pub type Shareable = Arc<Mutex<Board>>;

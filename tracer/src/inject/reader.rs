@@ -18,8 +18,8 @@ use vramscope_wire as wire;
 use super::{clock::Clock, shared::Shared};
 use crate::{
     decode::{Decoder, KnownCodes, Traced},
-    native::Nameless,
     session::now,
+    unwind::names::Nameless,
 };
 
 /// Records taken from one ring before the next one has its turn.
@@ -44,6 +44,10 @@ struct NothingMore;
 
 impl KnownCodes for NothingMore {
     fn id(&self, _: u64, _: u16) -> Option<u32> {
+        None
+    }
+
+    fn epoch(&self, _: u16) -> Option<u64> {
         None
     }
 }
@@ -81,7 +85,7 @@ impl Reader {
         stop: Arc<AtomicBool>,
     ) -> Reader {
         Reader {
-            decoder: Decoder::new(Vec::new()).with_names(names),
+            decoder: Decoder::default().with_names(names),
             undecodable: 0,
             clock: Clock::new(),
             lines: Vec::new(),

@@ -58,7 +58,7 @@ impl Session {
             return None;
         };
         let found = injection.injected.next_process(patience)?;
-        self.probe_new_libraries();
+        self.take_news();
         if let Ok(info) = &found
             && self.info.pid.0 == 0
         {
@@ -76,18 +76,20 @@ impl Session {
             cause: error.to_string(),
             instead: "sudo vramscope attach PID uses probes of the kernel".into(),
         })?;
+        let board = Arc::clone(&injected.board);
         Ok(Session {
             info: ProcessInfo::default(),
             probes: Vec::new(),
             notes: Vec::new(),
             tensor_layer: false,
             troubles: Vec::new(),
-            hold: Hold::Library(Injection {
+            hold: Hold::Library(Box::new(Injection {
                 injected,
                 library: None,
                 loaded_into: None,
-                seen: 0,
-            }),
+            })),
+            board,
+            seen: 0,
             records,
             stop,
             threads,

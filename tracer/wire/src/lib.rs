@@ -20,4 +20,4 @@ mod raw {
 }
 
 pub use raw::*;
-pub use record::{Code, Record, Stack, Text};
+pub use record::{Code, Mixed, Record, Stack, StackCopy, Text, process};

@@ -3,11 +3,12 @@
 use std::mem::{offset_of, size_of};
 
 use crate::raw::{
-    VS_FILE_BYTES, VS_LINES_BYTES, VS_MAX_FRAMES, VS_NAME_BYTES, vs_code, vs_code_whole, vs_driver,
-    vs_frame, vs_header, vs_kind_VS_BACKWARD, vs_kind_VS_CODE, vs_kind_VS_CODE_WHOLE,
-    vs_kind_VS_DRIVER, vs_kind_VS_OOM, vs_kind_VS_STACK, vs_kind_VS_STACK_NATIVE,
-    vs_kind_VS_TENSOR, vs_kind_VS_USER, vs_mark, vs_oom, vs_stack, vs_stack_native, vs_tensor,
-    vs_text,
+    VS_FILE_BYTES, VS_LINES_BYTES, VS_MAX_FRAMES, VS_MAX_NATIVE, VS_NAME_BYTES, VS_STACK_BYTES,
+    vs_code, vs_code_whole, vs_driver, vs_frame, vs_header, vs_kind_VS_BACKWARD, vs_kind_VS_CODE,
+    vs_kind_VS_CODE_WHOLE, vs_kind_VS_DRIVER, vs_kind_VS_OOM, vs_kind_VS_STACK,
+    vs_kind_VS_STACK_COPY, vs_kind_VS_STACK_MIXED, vs_kind_VS_STACK_NATIVE, vs_kind_VS_TENSOR,
+    vs_kind_VS_USER, vs_mark, vs_oom, vs_stack, vs_stack_copy, vs_stack_mixed, vs_stack_native,
+    vs_tensor, vs_text,
 };
 
 // What the producers rely on: no padding that was not written down.
@@ -20,6 +21,10 @@ const _: () = {
     assert!(size_of::<vs_frame>() == 8);
     assert!(size_of::<vs_stack>() == 32 + 8 * VS_MAX_FRAMES as usize);
     assert!(size_of::<vs_stack_native>() == 40);
+    assert!(size_of::<vs_stack_mixed>() == 48 + 8 * VS_MAX_NATIVE as usize);
+    assert!(
+        size_of::<vs_stack_copy>() == size_of::<vs_stack_mixed>() + 32 + VS_STACK_BYTES as usize
+    );
     assert!(size_of::<vs_code_whole>() == 64);
     assert!(size_of::<vs_code>() == 64 + (VS_FILE_BYTES + VS_NAME_BYTES + VS_LINES_BYTES) as usize);
 };
@@ -39,6 +44,10 @@ pub enum Record<'a> {
     Driver(vs_driver),
     /// The body of a new stack.
     Stack(Stack<'a>),
+    /// The machine code of a new stack, whose Python part is a stack of its own.
+    Mixed(Mixed<'a>),
+    /// The same as far as it was known, and the memory that tells the rest.
+    Copy(StackCopy<'a>),
     /// A new code object.
     Code(Code<'a>),
 }
@@ -50,6 +59,8 @@ pub struct Stack<'a> {
     pub head: vs_header,
     /// Id of the stack that called `backward()` for it, 0 for none.
     pub caller: u32,
+    /// `enum vs_walk_state` of its machine code.
+    pub state: u32,
     frames: &'a [u8],
     native: &'a [u8],
 }
@@ -69,6 +80,56 @@ impl Stack<'_> {
     /// where they were not asked for.
     pub fn native(&self) -> impl Iterator<Item = u64> {
         self.native.chunks_exact(8).map(|bytes| u64_at(bytes, 0))
+    }
+}
+
+/// A stack with machine code, as the kernel sends it.
+#[derive(Clone, Copy, Debug)]
+pub struct Mixed<'a> {
+    /// `head.stack` is its id.
+    pub head: vs_header,
+    /// Id of its Python part, 0 for none.
+    pub python: u32,
+    /// Id of the stack that called `backward()` for it, 0 for none.
+    pub caller: u32,
+    /// In which time of the process's code the addresses mean something.
+    pub epoch: u64,
+    /// `enum vs_walk_state`.
+    pub state: u32,
+    native: &'a [u8],
+}
+
+impl Mixed<'_> {
+    /// Addresses to return to, innermost first.
+    pub fn native(&self) -> impl Iterator<Item = u64> {
+        self.native.chunks_exact(8).map(|bytes| u64_at(bytes, 0))
+    }
+}
+
+/// A walk that met an address without a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct StackCopy<'a> {
+    /// The frames before it.
+    pub before: Mixed<'a>,
+    /// That address: one to return to.
+    pub pc: u64,
+    /// The stack pointer after that return, and the address of `stack`.
+    pub sp: u64,
+    /// The frame register there.
+    pub bp: u64,
+    /// The stack's bytes.
+    pub stack: &'a [u8],
+}
+
+impl StackCopy<'_> {
+    /// A word of the stack; `None` outside of what was copied, and for odd addresses.
+    pub fn word(&self, address: u64) -> Option<u64> {
+        let at = usize::try_from(address.checked_sub(self.sp)?).ok()?;
+        if !address.is_multiple_of(8) {
+            return None;
+        }
+        let bytes = self.stack.get(at..at.checked_add(8)?)?;
+        Some(u64_at(bytes, 0))
     }
 }
 
@@ -111,6 +172,11 @@ pub struct Code<'a> {
     pub lines_bytes: usize,
     /// Whether some part of it could not be read when it was seen.
     pub unreadable: bool,
+}
+
+/// The index of the process that a record is of, whatever its kind. `None` if it is too short.
+pub fn process(bytes: &[u8]) -> Option<u16> {
+    header(bytes).map(|head| head.process)
 }
 
 impl<'a> Record<'a> {
@@ -156,6 +222,8 @@ impl<'a> Record<'a> {
             }
             vs_kind_VS_STACK => stack(head, bytes).map(Record::Stack),
             vs_kind_VS_STACK_NATIVE => native_stack(head, bytes).map(Record::Stack),
+            vs_kind_VS_STACK_MIXED => mixed(head, bytes).map(Record::Mixed),
+            vs_kind_VS_STACK_COPY => stack_copy(head, bytes).map(Record::Copy),
             vs_kind_VS_CODE => code(head, bytes).map(Record::Code),
             vs_kind_VS_CODE_WHOLE => whole_code(head, bytes).map(Record::Code),
             _ => None,
@@ -188,6 +256,7 @@ fn stack(head: vs_header, bytes: &[u8]) -> Option<Stack<'_>> {
     Some(Stack {
         head,
         caller: 0,
+        state: 0,
         frames,
         native: &[],
     })
@@ -205,8 +274,46 @@ fn native_stack(head: vs_header, bytes: &[u8]) -> Option<Stack<'_>> {
     Some(Stack {
         head,
         caller: u32_at(bytes, offset_of!(vs_stack_native, caller)),
+        state: u32_at(bytes, offset_of!(vs_stack_native, state)),
         frames: bytes.get(start..middle)?,
         native: bytes.get(middle..end)?,
+    })
+}
+
+fn mixed(head: vs_header, bytes: &[u8]) -> Option<Mixed<'_>> {
+    let start = offset_of!(vs_stack_mixed, native);
+    if bytes.len() < start {
+        return None;
+    }
+    let count = u32_at(bytes, offset_of!(vs_stack_mixed, count)) as usize;
+    if count > VS_MAX_NATIVE as usize {
+        return None;
+    }
+    Some(Mixed {
+        head,
+        python: u32_at(bytes, offset_of!(vs_stack_mixed, python)),
+        caller: u32_at(bytes, offset_of!(vs_stack_mixed, caller)),
+        epoch: u64_at(bytes, offset_of!(vs_stack_mixed, epoch)),
+        state: u32_at(bytes, offset_of!(vs_stack_mixed, state)),
+        native: bytes.get(start..start + 8 * count)?,
+    })
+}
+
+fn stack_copy(head: vs_header, bytes: &[u8]) -> Option<StackCopy<'_>> {
+    let start = offset_of!(vs_stack_copy, stack);
+    if bytes.len() < start {
+        return None;
+    }
+    let copied = u32_at(bytes, offset_of!(vs_stack_copy, bytes)) as usize;
+    if copied > VS_STACK_BYTES as usize {
+        return None;
+    }
+    Some(StackCopy {
+        before: mixed(head, bytes)?,
+        pc: u64_at(bytes, offset_of!(vs_stack_copy, pc)),
+        sp: u64_at(bytes, offset_of!(vs_stack_copy, sp)),
+        bp: u64_at(bytes, offset_of!(vs_stack_copy, bp)),
+        stack: bytes.get(start..start + copied)?,
     })
 }
 
@@ -325,7 +432,7 @@ mod tests {
 
     #[test]
     fn short_and_unknown_records_are_refused() {
-        for kind in 0..10 {
+        for kind in 0..12 {
             let whole = head(kind);
             for size in 0..whole.len() {
                 assert!(Record::parse(&whole[..size]).is_none());
@@ -371,7 +478,7 @@ mod tests {
                 .flat_map(|_| random().to_le_bytes())
                 .collect();
             if let Some(kind) = bytes.first_chunk_mut::<2>() {
-                *kind = ((random() % 11) as u16).to_le_bytes();
+                *kind = ((random() % 13) as u16).to_le_bytes();
             }
             // Counts that nearly fit are where mistakes are.
             for at in [24, 28, 40, 44, 48, 52, 56] {
@@ -388,6 +495,13 @@ mod tests {
                     if let Record::Stack(stack) = &record {
                         let frames = stack.frames().count() + stack.native().count();
                         assert!(8 * frames <= bytes.len());
+                    }
+                    if let Record::Mixed(mixed) = &record {
+                        assert!(8 * mixed.native().count() <= bytes.len());
+                    }
+                    if let Record::Copy(copy) = &record {
+                        assert!(copy.stack.len() <= bytes.len());
+                        assert_eq!(copy.word(copy.sp.wrapping_sub(8)), None);
                     }
                     if let Record::Code(code) = &record {
                         let parts = [code.file.data, code.name.data, code.lines];

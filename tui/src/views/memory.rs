@@ -184,7 +184,7 @@ fn books(app: &App, page: &mut Page, device: &DeviceView) {
         page.pair(
             " odd events",
             &format!(
-                "{} allocations of live addresses, {} frees of unknown blocks",
+                "{} blocks freed unseen, {} frees of unknown blocks",
                 units::count(check.double_allocs),
                 units::count(check.unknown_frees)
             ),

@@ -11,12 +11,29 @@ use crate::peek::Peek;
 
 impl Python {
     /// Where the interpreter's own frame keeps the names of the body of a class or of an `exec`
-    /// (`f_locals`): 3.11 to 3.13. Older ones show it to the collector.
+    /// (`f_locals`): 3.11 and later. Older ones show it to the collector.
     pub(crate) fn frame_names_at(&self) -> Option<u64> {
         match self.version {
             (3, 11) => Some(24),
-            (3, 12 | 13) => Some(40),
+            (3, 12..) => Some(40),
             _ => None,
+        }
+    }
+
+    /// Where the interpreter's own frame keeps the values of variables (`localsplus`): 3.11 and
+    /// later.
+    pub(crate) fn frame_variables_at(&self) -> u64 {
+        if self.version >= (3, 14) { 80 } else { 72 }
+    }
+
+    /// What is left of a frame's slot without its marks: from 3.14 on the lowest two bits tell who
+    /// counts the reference, and both together that it is a number (`_PyStackRef`).
+    fn unmarked(&self, word: u64) -> u64 {
+        const MARKS: u64 = 3;
+        match (self.version >= (3, 14), word & MARKS) {
+            (false, _) => word,
+            (true, MARKS) => 0,
+            (true, _) => word & !MARKS,
         }
     }
 }
@@ -35,8 +52,7 @@ impl Gil<'_> {
             return Vec::new();
         }
         // SAFETY: a live frame object leads to the interpreter's frame, which is alive as long as
-        // it; that holds `count` slots, each a live object or NULL. In these versions the lowest bit
-        // of a slot is never used as a mark.
+        // it; that holds `count` slots, each a live object or NULL, with marks in some versions.
         unsafe {
             let slots = if self.python.version < (3, 11) {
                 let last = frame.basic_size() as usize - 8;
@@ -46,7 +62,9 @@ impl Gil<'_> {
                     .add(locals as usize)
                     .cast::<Raw>()
             };
-            (0..count).map(|at| self.some(*slots.add(at))).collect()
+            (0..count)
+                .map(|at| self.some(self.python.unmarked(*slots.add(at) as u64) as Raw))
+                .collect()
         }
     }
 
@@ -103,8 +121,8 @@ impl Gil<'_> {
         self.some(object.word(offset) as Raw)
     }
 
-    /// The attributes that an object keeps in itself, with the names that its class shares (3.11 to
-    /// 3.13). Only pairs whose value the collector's walk of the object shows are given.
+    /// The attributes that an object keeps in itself, with the names that its class shares (3.11
+    /// and later). Only pairs whose value the collector's walk of the object shows are given.
     pub(crate) fn inline_values<'s>(
         &'s self,
         object: Object<'s>,
@@ -122,7 +140,7 @@ impl Gil<'_> {
                 .filter(|word| word & 1 == 1)
                 .map(|word| word + 1),
             // Behind the object, after four bytes of head (as many as there are sizes).
-            13 => Some(object.address() + object.basic_size() + 8),
+            13 | 14 => Some(object.address() + object.basic_size() + 8),
             _ => None,
         };
         let keys = peek.word(object.kind() + keys_at);
@@ -171,8 +189,8 @@ impl Gil<'_> {
             })
     }
 
-    /// The slots of the variables of a frame object or a generator, found by its code: 3.11 to 3.13
-    /// keep them a fixed way from the pointer to it, older ones at the end of the frame object.
+    /// The slots of the variables of a frame object or a generator, found by its code: 3.11 and
+    /// later keep them a fixed way from the pointer to it, older ones at the end of the frame object.
     pub(crate) fn slots_after_code<'s>(
         &'s self,
         runner: Object<'s>,
@@ -193,8 +211,9 @@ impl Gil<'_> {
                 let code_at = if minor == 11 { 32 } else { 0 };
                 begin.and_then(|begin| {
                     let words = peek.words(begin, 32);
-                    let at = words.iter().rposition(|word| *word == code.address())? as u64;
-                    Some(begin + 8 * at - code_at + 72)
+                    let is_code = |word: &u64| self.python.unmarked(*word) == code.address();
+                    let at = words.iter().rposition(is_code)? as u64;
+                    Some(begin + 8 * at - code_at + self.python.frame_variables_at())
                 })
             }
         };
@@ -208,6 +227,7 @@ impl Gil<'_> {
         });
         peek.words(locals, count)
             .into_iter()
+            .map(|word| self.python.unmarked(word))
             .map(|word| live.contains(&word).then(|| self.object(word as Raw)))
             .collect()
     }

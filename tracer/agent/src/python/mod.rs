@@ -89,9 +89,9 @@ impl Python {
             .split('.')
             .map(|part| part.parse().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        if !((3, 8)..=(3, 13)).contains(&version) {
+        if !((3, 8)..=(3, 14)).contains(&version) {
             return Err(format!(
-                "Python {version_text}: only CPython 3.8 to 3.13 is supported"
+                "Python {version_text}: only CPython 3.8 to 3.14 is supported"
             ));
         }
         let kind = |name: &str| {
@@ -292,13 +292,20 @@ impl<'a> Gil<'a> {
         if index >= sequence.item_count() {
             return None;
         }
+        // From 3.14 on a tuple keeps its hash before its items.
+        let tuple_items = if self.python.version >= (3, 14) {
+            32
+        } else {
+            24
+        };
         // SAFETY: a tuple's items follow its head, a list's lie where its third word points to;
         // the index is below their count.
         unsafe {
             let items = if self.is(sequence, types.list) {
                 sequence.word(24) as *const Raw
             } else {
-                sequence.raw.cast::<u8>().add(24).cast::<Raw>().cast_const()
+                let items = sequence.raw.cast::<u8>().add(tuple_items);
+                items.cast::<Raw>().cast_const()
             };
             self.some(*items.add(index as usize))
         }

@@ -10,7 +10,7 @@ use super::{Raw, Traverse};
 
 type IsGc = unsafe extern "C-unwind" fn(Raw) -> c_int;
 
-/// The beginning of `PyTypeObject`: the same from 3.8 to 3.13 with the GIL (Include/cpython/object.h).
+/// The beginning of `PyTypeObject`: the same from 3.8 to 3.14 with the GIL (Include/cpython/object.h).
 #[repr(C)]
 pub(super) struct TypeHead {
     pub(super) refcount: isize,

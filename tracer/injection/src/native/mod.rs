@@ -16,11 +16,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub use learn::FindObject;
 pub use rules::Rules;
 
-use self::rules::{Cfa, Rule};
+use vramscope_unwind::Cfa;
+use vramscope_wire::VS_MAX_NATIVE;
+
 use crate::thread;
 
-/// Frames that are kept, innermost first. Deeper ones are cut.
+/// Frames that are kept on the way to the interpreter, innermost first.
 pub const FRAMES: usize = 96;
+/// Frames that are kept of a whole stack. Deeper ones are cut.
+pub const ALL_FRAMES: usize = VS_MAX_NATIVE as usize;
 /// The farthest that a stack reaches above the point where a walk begins.
 const DEEPEST: u64 = 64 << 20;
 /// The largest frame of a function that is believed.
@@ -75,12 +79,25 @@ pub struct Unwinder {
 }
 
 /// Machine-code frames, innermost first: the place itself, then return addresses.
-pub struct Frames {
-    addresses: [u64; FRAMES],
+pub struct Frames<const N: usize> {
+    addresses: [u64; N],
     count: usize,
+    /// How the walk ended.
+    pub end: End,
 }
 
-impl Frames {
+/// How a walk ended.
+#[derive(Clone, Copy, Debug)]
+pub enum End {
+    /// At the outermost function, or where unwind information ends.
+    Whole,
+    /// At memory that is no stack.
+    Broken,
+    /// Before this place: the interpreter's, or one too many.
+    Before(Place),
+}
+
+impl<const N: usize> Frames<N> {
     /// The addresses.
     #[inline]
     pub fn addresses(&self) -> &[u64] {
@@ -90,10 +107,15 @@ impl Frames {
 
 /// Walks from `place` outwards, up to the first function that lies in `until`.
 #[inline]
-pub fn walk(unwinder: &Unwinder, place: Place, until: core::ops::Range<u64>) -> Frames {
+pub fn walk<const N: usize>(
+    unwinder: &Unwinder,
+    place: Place,
+    until: core::ops::Range<u64>,
+) -> Frames<N> {
     let mut frames = Frames {
-        addresses: [0; FRAMES],
+        addresses: [0; N],
         count: 0,
+        end: End::Broken,
     };
     let Some(end) = stack_end(place.sp) else {
         return frames;
@@ -103,10 +125,12 @@ pub fn walk(unwinder: &Unwinder, place: Place, until: core::ops::Range<u64>) -> 
         mut sp,
         mut bp,
     } = place;
-    while let Some(free) = frames.addresses.get_mut(frames.count) {
-        if until.contains(&pc) {
+    loop {
+        let free = frames.addresses.get_mut(frames.count);
+        let Some(free) = free.filter(|_| !until.contains(&pc)) else {
+            frames.end = End::Before(Place { pc, sp, bp });
             break;
-        }
+        };
         *free = pc;
         frames.count += 1;
         // The call is before the address that it returns to.
@@ -117,7 +141,10 @@ pub fn walk(unwinder: &Unwinder, place: Place, until: core::ops::Range<u64>) -> 
         };
         let stack = Stack { sp, end };
         let cfa = match rule.cfa {
-            Cfa::End => break,
+            Cfa::End => {
+                frames.end = End::Whole;
+                break;
+            }
             Cfa::Sp => sp.wrapping_add_signed(rule.offset.into()),
             Cfa::Bp => bp.wrapping_add_signed(rule.offset.into()),
             Cfa::AtBp => match stack.read(bp.wrapping_add_signed(rule.offset.into())) {
@@ -137,8 +164,12 @@ pub fn walk(unwinder: &Unwinder, place: Place, until: core::ops::Range<u64>) -> 
             }
         }
         match stack.read(cfa - 8) {
-            Some(caller) if caller != 0 => pc = caller,
-            _ => break,
+            Some(0) => {
+                frames.end = End::Whole;
+                break;
+            }
+            Some(caller) => pc = caller,
+            None => break,
         }
         sp = cfa;
     }
@@ -174,15 +205,6 @@ fn stack_end(sp: u64) -> Option<u64> {
         .find(|end| *end > sp && *end - sp < DEEPEST)
 }
 
-impl Rule {
-    /// There is no caller, or it cannot be found.
-    pub const END: Rule = Rule {
-        cfa: Cfa::End,
-        offset: 0,
-        bp_at: None,
-    };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,7 +231,7 @@ mod tests {
     /// in this function they are.
     #[inline(never)]
     fn both(unwinder: &Unwinder) -> (Vec<u64>, Vec<u64>) {
-        let ours = walk(unwinder, Place::here(), 0..0);
+        let ours = walk::<FRAMES>(unwinder, Place::here(), 0..0);
         let mut theirs = [core::ptr::null_mut(); FRAMES];
         // SAFETY: room for as many as it is told.
         let count = unsafe { backtrace(theirs.as_mut_ptr(), FRAMES as i32) } as usize;
@@ -248,14 +270,15 @@ mod tests {
         let here = Place::here();
         for pc in [0, 1, here.sp, u64::MAX, 0x1234_5678] {
             let place = Place { pc, ..here };
-            assert_eq!(walk(&unwinder, place, 0..0).addresses(), [pc]);
+            assert_eq!(walk::<FRAMES>(&unwinder, place, 0..0).addresses(), [pc]);
         }
         for bp in [0, 7, u64::MAX, here.sp - 4096, here.sp + (1 << 30)] {
-            walk(&unwinder, Place { bp, ..here }, 0..0);
+            walk::<FRAMES>(&unwinder, Place { bp, ..here }, 0..0);
         }
         for sp in [0, 8, u64::MAX - 7] {
             let place = Place { sp, ..here };
-            assert!(walk(&unwinder, place, 0..0).addresses().is_empty());
+            let frames = walk::<FRAMES>(&unwinder, place, 0..0);
+            assert!(frames.addresses().is_empty());
         }
     }
 }

@@ -6,7 +6,9 @@
 
 use core::mem::MaybeUninit;
 
-use vramscope_wire::{VS_MAX_FRAMES, VS_NONE, vs_instr_kind_VS_INSTR_POINTER, vs_python};
+use vramscope_wire::{
+    VS_MAX_FRAMES, VS_NONE, vs_entries_VS_ENTRY_FLAG, vs_instr_kind_VS_INSTR_POINTER, vs_python,
+};
 
 use crate::{live::Live, thread};
 
@@ -28,6 +30,8 @@ pub struct RawFrame {
     pub instruction: u64,
     /// `_PyInterpreterFrame.owner`, 0 before 3.11.
     pub owner: u8,
+    /// The interpreter's C function was called for it.
+    pub entry: bool,
 }
 
 /// The frames of one walk, innermost first.
@@ -150,13 +154,22 @@ unsafe fn visit(python: &vs_python, state: u64, walk: &mut Walk) {
             } else {
                 u64::from(read::<u32>(frame, python.frame_instr))
             };
-            let owner = if python.frame_owner == VS_NONE {
-                0
+            let (owner, entry) = if python.frame_owner == VS_NONE {
+                (0, true)
             } else {
-                read::<u8>(frame, python.frame_owner)
+                let owner = read::<u8>(frame, python.frame_owner);
+                let flagged = python.entries == vs_entries_VS_ENTRY_FLAG
+                    && read::<u8>(frame, python.frame_owner.wrapping_sub(1)) != 0;
+                (owner, flagged)
             };
             frame = read(frame, python.frame_previous);
             if owner >= OWNER_NOT_PYTHON || code == 0 {
+                // The frame before this one began a call of the interpreter.
+                let last = walk.count.wrapping_sub(1);
+                if let Some(last) = walk.frames.get_mut(last) {
+                    last.assume_init_mut().entry = true;
+                    walk.hash = mix(walk.hash, 1);
+                }
                 continue;
             }
             let Some(place) = walk.frames.get_mut(walk.count) else {
@@ -167,9 +180,13 @@ unsafe fn visit(python: &vs_python, state: u64, walk: &mut Walk) {
                 code,
                 instruction,
                 owner,
+                entry,
             });
             walk.count += 1;
-            walk.hash = mix(walk.hash, code ^ instruction.rotate_left(32));
+            walk.hash = mix(
+                walk.hash,
+                code ^ instruction.rotate_left(32) ^ u64::from(entry),
+            );
         }
     }
 }

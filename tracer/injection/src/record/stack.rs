@@ -3,9 +3,10 @@
 use core::{mem::MaybeUninit, sync::atomic::Ordering};
 
 use vramscope_wire::{
-    VS_MAX_FRAMES, vs_counter_VS_COUNT_BODY_LOST, vs_flag_VS_FLAG_BACKWARD,
-    vs_flag_VS_FLAG_TRUNCATED, vs_flag_VS_FLAG_UNREADABLE, vs_header, vs_kind_VS_STACK_NATIVE,
-    vs_stack_native,
+    VS_FRAME_ENTRY, VS_FRAME_HIDDEN, VS_MAX_FRAMES, vs_counter_VS_COUNT_BODY_LOST,
+    vs_flag_VS_FLAG_BACKWARD, vs_flag_VS_FLAG_TRUNCATED, vs_flag_VS_FLAG_UNREADABLE, vs_header,
+    vs_kind_VS_STACK_NATIVE, vs_stack_native, vs_walk_state_VS_WALK_BROKEN,
+    vs_walk_state_VS_WALK_END, vs_walk_state_VS_WALK_STOPPED,
 };
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
 };
 use crate::{
     live::Live,
-    native::{self, Frames, Place},
+    native::{self, ALL_FRAMES, End, FRAMES, Frames, Place},
 };
 
 /// What tells hashes of machine code from those of Python alone.
@@ -34,12 +35,12 @@ pub fn fill(live: &Live, head: &mut vs_header, place: Option<Place>) {
     let frames = match (&live.unwinder, place) {
         (Some(unwinder), Some(place)) => {
             // Where there are Python frames, they say the rest.
-            let until = if walk.is_some() {
+            let until = if walk.is_some() && !live.whole_stacks {
                 live.interpreter.clone()
             } else {
                 0..0
             };
-            Some(native::walk(unwinder, place, until))
+            Some(native::walk::<FRAMES>(unwinder, place, until))
         }
         _ => None,
     };
@@ -75,7 +76,7 @@ fn identify(
     live: &Live,
     head: &mut vs_header,
     walk: Option<&Walk>,
-    frames: Option<&Frames>,
+    frames: Option<&Frames<FRAMES>>,
     caller: u32,
 ) {
     let mut hash = walk.map_or(0, |walk| walk.hash);
@@ -94,7 +95,7 @@ fn identify(
         head.stack = id;
         return;
     }
-    match send(live, head, walk, native, caller) {
+    match send(live, head, walk, frames, caller) {
         Some(id) => {
             live.stacks.insert(hash, id);
             head.stack = id;
@@ -114,9 +115,24 @@ fn send(
     live: &Live,
     head: &vs_header,
     walk: Option<&Walk>,
-    native: &[u64],
+    native: Option<&Frames<FRAMES>>,
     caller: u32,
 ) -> Option<u32> {
+    // What lies beyond the interpreter is told once a stack.
+    let beyond = match (&live.unwinder, native.map(|frames| frames.end)) {
+        (Some(unwinder), Some(End::Before(place))) => {
+            Some(native::walk::<ALL_FRAMES>(unwinder, place, 0..0))
+        }
+        _ => None,
+    };
+    let end = beyond.as_ref().map(|frames| frames.end);
+    let state = match end.or(native.map(|frames| frames.end)) {
+        Some(End::Broken) => vs_walk_state_VS_WALK_BROKEN,
+        Some(End::Before(_)) => vs_walk_state_VS_WALK_STOPPED,
+        Some(End::Whole) | None => vs_walk_state_VS_WALK_END,
+    };
+    let native = native.map_or(&[][..], Frames::addresses);
+    let beyond = beyond.as_ref().map_or(&[][..], Frames::addresses);
     let mut frames = [0_u64; VS_MAX_FRAMES as usize];
     let mut count = 0;
     for frame in walk.into_iter().flat_map(Walk::frames) {
@@ -125,11 +141,14 @@ fn send(
         // A frame that has not run its first traceable instruction is still being set up: Python
         // itself does not show it. A generator's frame may rest before it.
         let ready = lasti >= code.first_traceable as i32 || frame.owner == OWNER_GENERATOR;
-        if live.python.co_code != 0 && !ready {
-            continue;
-        }
+        let entry = if frame.entry { VS_FRAME_ENTRY } else { 0 };
+        let (id, lasti) = match live.python.co_code != 0 && !ready {
+            false => (code.id, lasti as u32 & !VS_FRAME_ENTRY | entry),
+            true if frame.entry => (0, VS_FRAME_HIDDEN),
+            true => continue,
+        };
         if let Some(place) = frames.get_mut(count) {
-            *place = u64::from(code.id) | u64::from(lasti as u32) << 32;
+            *place = u64::from(id) | u64::from(lasti) << 32;
             count += 1;
         }
     }
@@ -138,7 +157,9 @@ fn send(
     }
     let id = live.next_stack.fetch_add(1, Ordering::Relaxed);
     let words = size_of::<vs_stack_native>() / 8;
-    let slot = live.ring.reserve(words + count + native.len())?;
+    let slot = live
+        .ring
+        .reserve(words + count + native.len() + beyond.len())?;
     let body = vs_stack_native {
         head: vs_header {
             kind: vs_kind_VS_STACK_NATIVE as u16,
@@ -147,12 +168,12 @@ fn send(
             ..*head
         },
         count: count as u32,
-        native_count: native.len() as u32,
+        native_count: (native.len() + beyond.len()) as u32,
         caller,
-        pad: 0,
+        state,
     };
     write(&slot, &body);
-    let rest = frames.iter().take(count).chain(native);
+    let rest = frames.iter().take(count).chain(native).chain(beyond);
     for (index, word) in rest.enumerate() {
         slot.write(words + index, *word);
     }

@@ -30,8 +30,8 @@ pub fn note(text: &str) {
         .expect("stderr can be written to");
 }
 
-/// Every CPython 3.8 and later in PATH, `/usr/bin` and pyenv's folder, each
-/// once. Prints a skip for each version that is not there.
+/// Every CPython 3.8 and later in PATH, `/usr/bin`, pyenv's folder and where
+/// `scripts/newer-python` puts it, each once. Prints a skip for each version that is not there.
 pub fn interpreters(test: &str) -> Vec<Interpreter> {
     let found = all_interpreters();
     let supported: Vec<Interpreter> = found
@@ -70,6 +70,7 @@ pub fn all_interpreters() -> Vec<Interpreter> {
     {
         folders.extend(version.flatten().map(|entry| entry.path().join("bin")));
     }
+    folders.extend(newer_pythons());
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
     for folder in folders {
@@ -87,6 +88,13 @@ pub fn all_interpreters() -> Vec<Interpreter> {
     }
     found.sort_by_key(|python| python.version);
     found
+}
+
+/// Where `scripts/newer-python` puts them.
+fn newer_pythons() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+    Some(cache?.join("vramscope/pythons/bin"))
 }
 
 /// What an interpreter says of itself; None for what does not run.

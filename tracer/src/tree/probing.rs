@@ -1,0 +1,216 @@
+//! From a process of the tree to one that is probed.
+
+use std::num::NonZeroU32;
+
+use vramscope_events::{Pid, ProbeState, ProbeView};
+use vramscope_python::{FindError, Mapping, ReadError};
+
+use super::{Member, Part, Probed, Tree};
+use crate::{
+    decode::Traced,
+    error::AttachError,
+    native::Native,
+    plan::{self, plan, step_probe},
+    prospect::{Prospect, inspect},
+    python::{no_python, walk_configuration},
+    reader::Notice,
+    target,
+    unwind::{code::CodeMap, loader},
+};
+
+impl Tree {
+    /// Looks at a process: whether there is something to probe by now, or something more.
+    pub(super) fn look_at(&mut self, pid: u32) {
+        let Some(member) = self.members.get(&pid) else {
+            return;
+        };
+        let Ok(mappings) = member.process.mappings() else {
+            return;
+        };
+        let libraries = plan::libraries(&mappings);
+        match &member.part {
+            Part::Nothing if libraries > 0 => {
+                match inspect(pid).and_then(|prospect| self.probe(prospect)) {
+                    Ok(probed) => self.admit(pid, probed),
+                    Err(AttachError::Process(ReadError::Gone { .. })) => {}
+                    Err(error) => self.refuse(pid, &error),
+                }
+            }
+            Part::Probed(probed) if probed.libraries != libraries || self.step_on.is_some() => {
+                self.probe_more(pid, &mappings);
+            }
+            _ => {}
+        }
+    }
+
+    /// Places all probes on one process.
+    pub(super) fn probe(&mut self, prospect: Prospect) -> Result<Probed, AttachError> {
+        let Prospect {
+            process,
+            python,
+            plan,
+            mut info,
+        } = prospect;
+        let pid = process.pid();
+        let nonzero = NonZeroU32::new(pid).ok_or(ReadError::Gone { pid })?;
+        let mut notes = Vec::new();
+        let python = match python {
+            Ok(python) => Some(python),
+            // Without PyTorch's Python the driver layer is still worth seeing.
+            Err(error @ FindError::NotPython { .. }) => {
+                notes.push(format!("{error}: allocations have no Python lines"));
+                None
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut planned = plan.probes;
+        if let Some(on) = &self.step_on {
+            let probe = step_probe(&process, &process.mappings()?, on);
+            if let ProbeState::Absent { consequence } = &probe.view.state
+                && pid == self.root
+            {
+                return Err(AttachError::StepOn {
+                    reason: consequence.clone(),
+                });
+            }
+            planned.insert(0, probe);
+        }
+        let mut code = (0..0, 0);
+        if self.native != Native::Never {
+            let mappings = process.mappings()?;
+            let (probe, state) = loader::probe(&process, &mappings);
+            planned.insert(0, probe);
+            code = (CodeMap::interpreter(&mappings, python.as_ref()), state);
+        }
+        let mut walk = no_python();
+        if let Some(python) = &python {
+            let (configuration, quick) = walk_configuration(&process, python)?;
+            walk = configuration;
+            if !quick {
+                notes.push(
+                    "thread states are looked up in the interpreter's list: a few microseconds \
+                     more an allocation with many threads"
+                        .into(),
+                );
+            }
+            if !python.tested {
+                notes.push(target::untested_note(python));
+            }
+        }
+        let index = self.indices.take().ok_or(AttachError::TooMany { pid })?;
+        let told = self.loaded.set_python(index, walk);
+        let (interpreter, state) = code;
+        let told = told.and_then(|()| {
+            self.loaded
+                .set_native(index, self.native, interpreter, state)
+        });
+        if let Err(error) = told {
+            self.indices.free.push(index);
+            return Err(error);
+        }
+        let environment = target::environment(pid);
+        if target::uses_async_backend(&environment) {
+            notes.push(target::ASYNC_NOTE.into());
+        }
+        if let Some(watched) = &self.watched {
+            watched.add(Pid(pid), &environment);
+        }
+        if let Some(member) = self.members.get(&pid) {
+            info.role = target::role(pid, &info.command, member.copy_of, &environment);
+        }
+        // Known to the reader before the first record of it can come.
+        let _ = self.notices.send(Notice::Began {
+            index,
+            info: Box::new(info),
+            traced: Box::new(Traced::new(process, python)),
+        });
+        let probes = self.loaded.place(nonzero, index, &planned);
+        if plan.tensor_layer
+            && let Some(error) = tensor_probe_failed(pid, &probes)
+        {
+            self.end(pid, index);
+            return Err(error);
+        }
+        for note in notes {
+            self.tell(note);
+        }
+        self.began = true;
+        Ok(Probed {
+            index,
+            probes,
+            tensor_layer: plan.tensor_layer,
+            libraries: plan.libraries,
+        })
+    }
+
+    /// Places probes on libraries that a process has loaded since it was looked at.
+    fn probe_more(&mut self, pid: u32, mappings: &[Mapping]) {
+        let Some(Member {
+            process,
+            part: Part::Probed(probed),
+            ..
+        }) = self.members.get_mut(&pid)
+        else {
+            return;
+        };
+        let Some(pid) = NonZeroU32::new(pid) else {
+            return;
+        };
+        let mut plan = plan(process, mappings, None);
+        if let Some(on) = &self.step_on {
+            plan.probes.push(step_probe(process, mappings, on));
+        }
+        let news: Vec<_> = plan
+            .probes
+            .into_iter()
+            .filter(|probe| {
+                !probe.attachments.is_empty()
+                    && probed.probes.iter().any(|known| {
+                        known.name == probe.view.name
+                            && matches!(known.state, ProbeState::Absent { .. })
+                    })
+            })
+            .collect();
+        for view in self.loaded.place(pid, probed.index, &news) {
+            let known = probed.probes.iter_mut();
+            if let Some(known) = known.into_iter().find(|known| known.name == view.name) {
+                *known = view;
+            }
+        }
+        probed.tensor_layer |= plan.tensor_layer;
+        probed.libraries = plan.libraries;
+    }
+
+    fn refuse(&mut self, pid: u32, error: &AttachError) {
+        if let AttachError::TooMany { .. } = error {
+            self.unheard.processes += 1;
+            // It may have its turn when others have ended; there may be thousands of them.
+            if self.unheard.processes.is_power_of_two() {
+                self.tell(format!(
+                    "{error}; up to now such processes were looked at {} times",
+                    self.unheard.processes
+                ));
+            }
+            return;
+        }
+        let command = target::command(pid);
+        self.tell(format!("process {pid} ({command}) is not watched: {error}"));
+        if let Some(member) = self.members.get_mut(&pid) {
+            member.part = Part::Refused;
+        }
+    }
+}
+
+/// What the session stands on must be in place where the library is.
+fn tensor_probe_failed(pid: u32, probes: &[ProbeView]) -> Option<AttachError> {
+    probes.iter().find_map(|probe| match &probe.state {
+        ProbeState::Failed { reason } if probe.name.contains("reportMemoryUsage") => {
+            Some(AttachError::Probe {
+                pid,
+                probe: probe.name.clone(),
+                reason: reason.clone(),
+            })
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,353 @@
+//! What lies where in a process.
+
+use std::{
+    cell::OnceCell,
+    collections::HashMap,
+    fs::File,
+    ops::Range,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crossbeam_channel::Sender;
+use rustc_hash::FxHashMap;
+use vramscope_events::{FrameId, Pid};
+use vramscope_python::{Mapping, Process, Python};
+use vramscope_unwind::Rule;
+
+use super::{
+    merge::{Native, Role},
+    names::Nameless,
+    object::CodeFile,
+};
+use crate::library::Library;
+
+/// Files that are held open though nothing maps them any more.
+const KEPT_MODULES: usize = 128;
+
+/// A file with code in it.
+#[derive(Debug)]
+pub struct Module {
+    number: u32,
+    /// Its path as the process sees it.
+    pub path: PathBuf,
+    /// The very file that is mapped, where it could be opened: it stays readable when it is deleted
+    /// or unloaded, and its inode is not given to another one.
+    pub object: Option<CodeFile>,
+}
+
+/// What tells a file from another one that comes in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+/// A mapping, and its file once that was asked for.
+#[derive(Debug)]
+struct Mapped {
+    mapping: Mapping,
+    module: OnceCell<Arc<Module>>,
+}
+
+/// Where the interpreter runs Python frames: offsets in its file.
+#[derive(Debug, Default)]
+struct Evaluation {
+    path: PathBuf,
+    code: Vec<Range<u64>>,
+}
+
+/// The code of one process.
+#[derive(Debug)]
+pub struct CodeMap {
+    process: Process,
+    evaluation: Option<Evaluation>,
+    /// The time whose mappings these are; see `vs_native.epoch`.
+    epoch: Option<u64>,
+    /// The process has moved on: these mappings are all there will be of that time.
+    closed: bool,
+    /// Executable mappings, by address.
+    mappings: Vec<Mapped>,
+    /// What is known of addresses.
+    frames: FxHashMap<u64, Native>,
+    /// Frames by module and offset: an address may come to mean something else, these do not.
+    places: FxHashMap<(u32, u64), FrameId>,
+    modules: HashMap<(PathBuf, Option<Identity>), Arc<Module>>,
+    next_module: u32,
+}
+
+/// Asks in which epoch a process is now; `None` where nobody counts.
+pub type Now<'a> = &'a dyn Fn() -> Option<u64>;
+
+impl CodeMap {
+    /// The code of a process. Nothing is read before it is asked for, but for the interpreter's
+    /// symbols.
+    pub fn new(process: Process, python: Option<&Python>) -> CodeMap {
+        CodeMap {
+            process,
+            evaluation: python.map(evaluation),
+            epoch: None,
+            closed: false,
+            mappings: Vec::new(),
+            frames: FxHashMap::default(),
+            places: FxHashMap::default(),
+            modules: HashMap::new(),
+            next_module: 0,
+        }
+    }
+
+    /// Where the interpreter's code is mapped.
+    pub fn interpreter(mappings: &[Mapping], python: Option<&Python>) -> Range<u64> {
+        let code = python.and_then(|python| {
+            mappings.iter().find(|mapping| {
+                mapping.permissions.execute && mapping.path.as_ref() == Some(&python.path)
+            })
+        });
+        code.map_or(0..0, |mapping| mapping.start..mapping.end)
+    }
+
+    /// Turns to addresses of an epoch; whether they can be told. They cannot when code was unloaded
+    /// since, and nobody had looked before.
+    pub fn enter(&mut self, epoch: u64, now: Now<'_>) -> bool {
+        if self.epoch == Some(epoch) {
+            return true;
+        }
+        let mappings = self.read();
+        if now().is_some_and(|now| now != epoch) {
+            return false;
+        }
+        let Some(mappings) = mappings else {
+            return false;
+        };
+        self.epoch = Some(epoch);
+        self.closed = false;
+        self.frames.clear();
+        self.mappings = mappings;
+        self.prune();
+        true
+    }
+
+    /// How the function of an address finds its caller.
+    pub fn rule(&mut self, address: u64, now: Now<'_>) -> Rule {
+        let Some((module, offset)) = self.find(address, now) else {
+            return Rule::END;
+        };
+        let Some(object) = &module.object else {
+            return Rule::END;
+        };
+        object
+            .address(offset)
+            .map_or(Rule::END, |address| object.rule(address))
+    }
+
+    /// The frame of an address to return to. `next` gives numbers to new frames, which are then told
+    /// to `names`.
+    pub fn frame(
+        &mut self,
+        address: u64,
+        now: Now<'_>,
+        next: &mut impl FnMut() -> FrameId,
+        names: &Sender<Nameless>,
+    ) -> Native {
+        // A return address is behind its call.
+        let address = address.wrapping_sub(1);
+        if let Some(known) = self.frames.get(&address) {
+            return *known;
+        }
+        let (module, offset) = self
+            .find(address, now)
+            .unwrap_or_else(|| (self.unknown(), address));
+        let id = *self
+            .places
+            .entry((module.number, offset))
+            .or_insert_with(|| {
+                let id = next();
+                // Without the other thread the frame stays unnamed, which is what it shows as.
+                let _ = names.send(Nameless {
+                    id,
+                    process: Pid(self.process.pid()),
+                    module: Arc::clone(&module),
+                    offset,
+                });
+                id
+            });
+        let native = (id, self.role(&module.path, offset));
+        self.frames.insert(address, native);
+        native
+    }
+
+    fn role(&self, path: &Path, offset: u64) -> Role {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let name = name.unwrap_or_default();
+        if name.starts_with("libvramscope_") || name.starts_with("libcupti.so") {
+            return Role::Observer;
+        }
+        if let Some(evaluation) = &self.evaluation
+            && evaluation.path == path
+        {
+            return match evaluation.code.iter().any(|code| code.contains(&offset)) {
+                true => Role::Evaluation,
+                false => Role::Interpreter,
+            };
+        }
+        // The program that does nothing but call the interpreter in its library.
+        let program = name.strip_prefix("python").unwrap_or("-");
+        if program
+            .chars()
+            .all(|c| c.is_ascii_digit() || c == '.' || c == 't')
+        {
+            return Role::Interpreter;
+        }
+        let system = ["libc.so.", "libpthread.so.", "ld-linux"];
+        match system.iter().any(|prefix| name.starts_with(prefix)) {
+            true => Role::System,
+            false => Role::Program,
+        }
+    }
+
+    fn unknown(&mut self) -> Arc<Module> {
+        let path = PathBuf::from("[unknown]");
+        let key = (path.clone(), None);
+        let number = &mut self.next_module;
+        let module = self
+            .modules
+            .entry(key)
+            .or_insert_with(|| new_module(number, path, None));
+        Arc::clone(module)
+    }
+
+    /// The file of an address, and where in it that is.
+    fn find(&mut self, address: u64, now: Now<'_>) -> Option<(Arc<Module>, u64)> {
+        let index = match self.index(address) {
+            Some(index) => index,
+            None => {
+                // A library that came since. One that does not exist is asked for once an address.
+                self.refresh(now);
+                self.index(address)?
+            }
+        };
+        let mapped = &self.mappings[index];
+        let offset = address - mapped.mapping.start + mapped.mapping.offset;
+        if let Some(module) = mapped.module.get() {
+            return Some((Arc::clone(module), offset));
+        }
+        let module = self.module(&self.mappings[index].mapping.clone())?;
+        // Nobody else has filled it.
+        let _ = self.mappings[index].module.set(Arc::clone(&module));
+        Some((module, offset))
+    }
+
+    fn index(&self, address: u64) -> Option<usize> {
+        let behind = self
+            .mappings
+            .partition_point(|mapped| mapped.mapping.start <= address);
+        let index = behind.checked_sub(1)?;
+        (address < self.mappings[index].mapping.end).then_some(index)
+    }
+
+    fn module(&mut self, mapping: &Mapping) -> Option<Arc<Module>> {
+        let path = mapping.path.clone()?;
+        let file = self
+            .process
+            .openable(mapping)
+            .and_then(|openable| File::open(openable).ok());
+        let identity = file.as_ref().and_then(|file| {
+            let data = file.metadata().ok()?;
+            Some(Identity {
+                device: data.dev(),
+                inode: data.ino(),
+                bytes: data.size(),
+                changed: (data.ctime(), data.ctime_nsec()),
+            })
+        });
+        let number = &mut self.next_module;
+        let module = self
+            .modules
+            .entry((path.clone(), identity))
+            .or_insert_with(|| new_module(number, path, file.and_then(CodeFile::new)));
+        Some(Arc::clone(module))
+    }
+
+    fn refresh(&mut self, now: Now<'_>) {
+        if self.closed {
+            return;
+        }
+        let mappings = self.read();
+        if self.epoch.is_some() && now().is_some_and(|now| Some(now) != self.epoch) {
+            self.closed = true;
+            return;
+        }
+        if let Some(mappings) = mappings {
+            self.mappings = mappings;
+        }
+    }
+
+    /// `None` once the process is gone: it keeps the mappings that it had.
+    fn read(&self) -> Option<Vec<Mapped>> {
+        let mappings = self.process.mappings().ok()?;
+        let executable = mappings
+            .into_iter()
+            .filter(|mapping| mapping.permissions.execute && mapping.path.is_some())
+            .map(|mapping| Mapped {
+                mapping,
+                module: OnceCell::new(),
+            });
+        Some(executable.collect())
+    }
+
+    /// Lets go of files that went, when there are many.
+    fn prune(&mut self) {
+        if self.modules.len() <= KEPT_MODULES {
+            return;
+        }
+        let mapped: Vec<_> = self
+            .mappings
+            .iter()
+            .filter_map(|mapped| mapped.mapping.path.as_ref())
+            .collect();
+        self.modules
+            .retain(|(path, _), module| Arc::strong_count(module) > 1 || mapped.contains(&path));
+        let kept: Vec<u32> = self.modules.values().map(|module| module.number).collect();
+        self.places.retain(|(module, _), _| kept.contains(module));
+    }
+}
+
+fn new_module(number: &mut u32, path: PathBuf, object: Option<CodeFile>) -> Arc<Module> {
+    *number += 1;
+    Arc::new(Module {
+        number: *number,
+        path,
+        object,
+    })
+}
+
+/// Finds the function that runs Python frames, with the parts that a compiler moved away from it.
+fn evaluation(python: &Python) -> Evaluation {
+    const NAME: &str = "_PyEval_EvalFrameDefault";
+    let library = Library {
+        path: python.path.clone(),
+        file: python.object.clone(),
+    };
+    let is_it = |name: &str| {
+        name.strip_prefix(NAME)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    // A stripped one has but the exported part; calls from the other parts are then not known, and
+    // the numbers do not fit.
+    let found = [library.functions(is_it), library.local_functions(is_it)];
+    let code = found
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|(_, function)| {
+            function.file_offset..function.file_offset + function.code.len() as u64
+        })
+        .collect();
+    Evaluation {
+        path: python.path.clone(),
+        code,
+    }
+}
