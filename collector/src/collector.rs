@@ -229,7 +229,7 @@ impl Collector {
                     ids: &mut self.site_ids,
                     stacks: &self.stacks,
                 };
-                if process.alloc(alloc, time, &mut new) {
+                if process.alloc(alloc, (record.thread, time), &mut new) {
                     self.step_ended(index, time);
                 }
             }
@@ -354,6 +354,30 @@ impl Collector {
                     used_by_process: *used_by_process,
                 };
                 process.device_memory(*device, memory);
+                return;
+            }
+            Event::DeviceUsers { device, users } => {
+                process.device(*device).shares.users = Arc::clone(users);
+                return;
+            }
+            Event::GraphCapture { began } => {
+                process.graph_capture(*began);
+                return;
+            }
+            Event::Mapped {
+                allocation,
+                address,
+                size,
+            } => {
+                process.mappings.map(*allocation, *address, *size);
+                return;
+            }
+            Event::Unmapped { address, size } => {
+                process.mappings.unmap(*address, *size);
+                return;
+            }
+            Event::PoolsKept { device, bytes } => {
+                process.device(*device).shares.pools_kept = *bytes;
                 return;
             }
             Event::ProcessExited => {

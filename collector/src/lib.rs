@@ -37,6 +37,7 @@ pub mod recorder;
 pub mod replay;
 pub mod report;
 mod retained;
+mod shares;
 mod site;
 mod snapshot;
 mod source;

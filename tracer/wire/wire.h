@@ -115,6 +115,10 @@ enum vs_driver_function {
 	VS_MULTICAST_CREATE = 24, /* address: handle, size */
 	VS_MULTICAST_BIND = 25,   /* address: handle, size, extra: memory's handle or address */
 	VS_MULTICAST_UNBIND = 26, /* address: handle, size, device */
+	/* These say what memory is taken for. */
+	VS_CAPTURE_BEGIN = 27, /* address: stream */
+	VS_CAPTURE_END = 28,   /* address: stream */
+	VS_POOL_THRESHOLD = 29, /* address: pool, size: bytes that it may keep at a synchronisation */
 };
 
 struct vs_driver {
@@ -301,8 +305,8 @@ struct vs_python {
 	vs_u32 bytes_size;
 	vs_u32 bytes_data;
 	vs_u32 tss_key; /* pthread key of the thread state pointer, VS_NONE: not known */
-	vs_u32 generation; /* differs from that of whoever had the same place before */
 	vs_u32 entries; /* enum vs_entries */
+	vs_u32 generation; /* differs from that of whoever had the same place before */
 	vs_u32 pad;
 };
 

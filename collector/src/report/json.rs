@@ -174,6 +174,7 @@ fn process(process: &ProcessView) -> json::Process<'_> {
             Role::Child => "child",
         },
         exited: process.exited.is_some(),
+        host_bytes: process.host_bytes,
     }
 }
 
@@ -262,6 +263,9 @@ fn device<'a>(
         capacity: device.capacity,
         free: device.free,
         outside: device.outside,
+        used: device.used,
+        excess: device.excess,
+        largest_request: device.largest_request,
         tensor_layer: device.tensor_layer,
         ledger: json::Ledger {
             agreed: device.check.agreed,
@@ -272,8 +276,16 @@ fn device<'a>(
         },
         buckets: (device.buckets.iter())
             .map(|bucket| json::Bucket {
+                kind: bucket.kind,
                 name: &bucket.name,
                 bytes: bucket.bytes,
+            })
+            .collect(),
+        others: (device.others.iter())
+            .map(|user| json::Other {
+                pid: user.pid.0,
+                command: Some(&*user.command).filter(|command| !command.is_empty()),
+                bytes: user.bytes,
             })
             .collect(),
         verdict: (device.verdict.as_ref())

@@ -3,7 +3,7 @@
 use super::{
     Options,
     headline::{self, Headline},
-    holders, notes, paths,
+    holders, notes, paths, shares,
     stack::Row,
     table, text, units,
 };
@@ -155,6 +155,7 @@ fn device(
             known(device.capacity),
         ),
     );
+    memory_table(out, device);
     if let Some(verdict) = &device.verdict {
         let mut why = vec![escape::line(&verdict.summary, headline::SENTENCE)];
         why.extend(
@@ -199,6 +200,30 @@ fn holders(
         line(out, "");
         bullets(out, &holders::lines(retained));
         bullets(out, &holders::remarks(retained));
+    }
+}
+
+fn memory_table(out: &mut String, device: &DeviceView) {
+    let rows = [shares::rows(device), shares::others(device)];
+    let heads = ["| share | | bytes |", "| other processes | | bytes |"];
+    for (rows, head) in rows.iter().zip(heads) {
+        if rows.is_empty() {
+            continue;
+        }
+        line(out, "");
+        line(out, head);
+        line(out, "|---|---:|---:|");
+        for row in rows {
+            let part = row.part.map_or(String::new(), units::percent);
+            line(
+                out,
+                &format!(
+                    "| {} | {part} | {} |",
+                    cell(&row.name),
+                    shares::bytes(row.bytes)
+                ),
+            );
+        }
     }
 }
 

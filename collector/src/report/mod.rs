@@ -11,6 +11,7 @@ pub mod layout;
 pub mod markdown;
 pub mod notes;
 pub mod paths;
+pub mod shares;
 pub mod stack;
 pub mod table;
 pub mod text;

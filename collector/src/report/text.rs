@@ -5,7 +5,9 @@ use super::{
     headline::{self, Headline},
     holders,
     layout::{Color, Tone, left, right, wrap},
-    notes, stack, table, units,
+    notes,
+    shares::{self, Row},
+    stack, table, units,
 };
 use crate::{
     escape,
@@ -288,14 +290,22 @@ impl Writer {
             }
         }
         self.labelled(&label, &text);
-        if !device.buckets.is_empty() {
-            let shares: Vec<String> = (device.buckets.iter())
-                .map(|bucket| {
-                    let name = escape::line(&bucket.name, 40);
-                    format!("{name} {}", units::bytes(bucket.bytes))
-                })
-                .collect();
-            self.labelled("shares", &shares.join("; "));
+        self.table("shares", &shares::rows(device));
+        self.table("others", &shares::others(device));
+    }
+
+    /// Sizes and parts beside a label, then what they are of.
+    fn table(&mut self, label: &str, rows: &[Row]) {
+        for (index, row) in rows.iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let bytes = right(&shares::bytes(row.bytes), 9);
+            let part = row
+                .part
+                .map_or(String::new(), |part| right(&units::percent(part), 8));
+            let beside = format!("{}{bytes}{part}  ", left(label, 10));
+            let room = self.layout.width.saturating_sub(escape::width(&beside));
+            let name = escape::line(&row.name, room.max(12));
+            self.line(&format!("{beside}{name}"));
         }
     }
 

@@ -9,11 +9,13 @@
 
 #![deny(unsafe_code)]
 
+mod device;
 mod event;
 mod holders;
 mod id;
 mod session;
 
+pub use device::DeviceUser;
 pub use event::{
     Alloc, Event, Frame, FrameKind, Free, Layer, LostCause, OutOfMemory, Record, StepMark,
     StepMarkKind, Totals,

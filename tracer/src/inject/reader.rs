@@ -85,7 +85,7 @@ impl Reader {
         stop: Arc<AtomicBool>,
     ) -> Reader {
         Reader {
-            decoder: Decoder::with_names(Some(names)),
+            decoder: Decoder::default().with_names(names),
             undecodable: 0,
             clock: Clock::new(),
             lines: Vec::new(),
@@ -111,6 +111,9 @@ impl Reader {
             let mut full = false;
             for index in 0..self.lines.len() {
                 full |= self.turn(index, look, &mut batch);
+            }
+            if look {
+                self.decoder.settle(now(), &mut batch);
             }
             let idle = batch.is_empty();
             if !idle && self.sender.send(batch).is_err() {

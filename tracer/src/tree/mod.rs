@@ -33,7 +33,6 @@ use crate::{
     plan::{Probe, StepOn},
     prospect::Prospect,
     reader::Notice,
-    session::Options,
 };
 
 use self::sideband::Sideband;
@@ -44,6 +43,7 @@ pub(crate) struct Tree {
     /// Whether children are followed.
     follow: bool,
     step_on: Option<StepOn>,
+    /// When machine code is unwound.
     native: Native,
     root: u32,
     members: BTreeMap<u32, Member>,
@@ -111,8 +111,8 @@ impl Probed {
 struct Recipe {
     python: Option<Python>,
     walk: vs_python,
-    /// How machine code is unwound, where the interpreter's code lies, and the loader's state.
-    native: (Native, Range<u64>, u64),
+    /// Where the interpreter's code lies, and where the loader's state.
+    code: (Range<u64>, u64),
     probes: Vec<Probe>,
     tensor_layer: bool,
     libraries: usize,
@@ -154,15 +154,22 @@ struct Unheard {
 
 impl Tree {
     /// A tree with its root, which is not probed yet.
-    pub fn new(loaded: Loaded, root: Process, options: &Options, notices: Sender<Notice>) -> Tree {
+    pub fn new(
+        loaded: Loaded,
+        root: Process,
+        follow: bool,
+        step_on: Option<StepOn>,
+        native: Native,
+        notices: Sender<Notice>,
+    ) -> Tree {
         let (closing, closed) = unbounded();
         let pid = root.pid();
         let root = Member::new(root);
         let mut tree = Tree {
             loaded,
-            follow: options.tree,
-            step_on: options.step_on.clone(),
-            native: options.native,
+            follow,
+            step_on,
+            native,
             root: pid,
             members: BTreeMap::from([(pid, root)]),
             indices: Indices::default(),

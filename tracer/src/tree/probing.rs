@@ -1,21 +1,21 @@
 //! From a process of the tree to one that is probed.
 
-use std::{num::NonZeroU32, ops::Range, sync::Arc};
+use std::{num::NonZeroU32, sync::Arc};
 
 use vramscope_events::{Pid, ProbeState, ProbeView, ProcessInfo};
-use vramscope_python::{FindError, Mapping, Process, Python, ReadError};
+use vramscope_python::{FindError, Mapping, Process, ReadError};
 
 use super::{Member, Part, Probed, Recipe, Tree};
 use crate::{
     decode::Traced,
     error::AttachError,
     native::Native,
-    plan::{self, Probe, plan, step_probe},
+    plan::{self, plan, step_probe},
     prospect::{Prospect, inspect},
     python::{no_python, walk_configuration},
     reader::Notice,
     target,
-    unwind::{self, code::CodeMap},
+    unwind::{code::CodeMap, loader},
 };
 
 impl Tree {
@@ -111,6 +111,13 @@ impl Tree {
             }
             probes.insert(0, probe);
         }
+        let mut code = (0..0, 0);
+        if self.native != Native::Never {
+            let mappings = process.mappings()?;
+            let (probe, state) = loader::probe(&process, &mappings);
+            probes.insert(0, probe);
+            code = (CodeMap::interpreter(&mappings, python.as_ref()), state);
+        }
         let mut walk = no_python();
         if let Some(python) = &python {
             let (configuration, quick) = walk_configuration(&process, python)?;
@@ -126,18 +133,13 @@ impl Tree {
                 notes.push(target::untested_note(python));
             }
         }
-        let mut native = (Native::Never, 0..0, 0);
-        if let Some((probe, state, interpreter)) = self.unwinding(&process, python.as_ref())? {
-            probes.insert(0, probe);
-            native = (self.native, interpreter, state);
-        }
         if target::uses_async_backend(&target::environment(process.pid())) {
             notes.push(target::ASYNC_NOTE.into());
         }
         let recipe = Recipe {
             python,
             walk,
-            native,
+            code,
             probes,
             tensor_layer: plan.tensor_layer,
             libraries: plan.libraries,
@@ -156,8 +158,9 @@ impl Tree {
         let nonzero = NonZeroU32::new(pid).ok_or(ReadError::Gone { pid })?;
         let index = self.indices.take().ok_or(AttachError::TooMany { pid })?;
         let told = self.loaded.set_python(index, recipe.walk).and_then(|()| {
-            let (native, interpreter, state) = recipe.native.clone();
-            self.loaded.set_native(index, native, interpreter, state)
+            let (interpreter, state) = recipe.code.clone();
+            self.loaded
+                .set_native(index, self.native, interpreter, state)
         });
         if let Err(error) = told {
             self.indices.free.push(index);
@@ -190,22 +193,6 @@ impl Tree {
             recipe,
             again: None,
         })
-    }
-
-    /// The probe that tells when machine code goes, where the loader's state lies, and where the
-    /// interpreter's code; none where machine code is not unwound.
-    fn unwinding(
-        &self,
-        process: &Process,
-        python: Option<&Python>,
-    ) -> Result<Option<(Probe, u64, Range<u64>)>, AttachError> {
-        if self.native == Native::Never {
-            return Ok(None);
-        }
-        let mappings = process.mappings()?;
-        let (probe, state) = unwind::loader::probe(process, &mappings);
-        let interpreter = CodeMap::interpreter(&mappings, python);
-        Ok(Some((probe, state, interpreter)))
     }
 
     /// Places probes on libraries that a process has loaded since it was looked at.

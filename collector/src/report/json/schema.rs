@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::view::BucketKind;
+
 /// The document.
 #[derive(Serialize)]
 pub struct Report<'a> {
@@ -47,6 +49,7 @@ pub struct Process<'a> {
     pub rank: Option<u32>,
     pub role: &'static str,
     pub exited: bool,
+    pub host_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -78,9 +81,13 @@ pub struct Device<'a> {
     pub capacity: Option<u64>,
     pub free: Option<u64>,
     pub outside: Option<u64>,
+    pub used: Option<u64>,
+    pub excess: u64,
+    pub largest_request: u64,
     pub tensor_layer: bool,
     pub ledger: Ledger,
     pub buckets: Vec<Bucket<'a>>,
+    pub others: Vec<Other<'a>>,
     pub verdict: Option<Verdict<'a>>,
     pub sites_total: u64,
     pub sites: Vec<Site<'a>>,
@@ -100,8 +107,16 @@ pub struct Ledger {
 
 #[derive(Serialize)]
 pub struct Bucket<'a> {
+    pub kind: BucketKind,
     pub name: &'a str,
     pub bytes: u64,
+}
+
+#[derive(Serialize)]
+pub struct Other<'a> {
+    pub pid: u32,
+    pub command: Option<&'a str>,
+    pub bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
