@@ -155,14 +155,11 @@ fn happening(record: Record) -> Option<(u64, Happening)> {
 
 /// The numbers of a list such as `0-3,6`.
 fn numbers(list: &str) -> impl Iterator<Item = u32> {
-    list.split(',').flat_map(|range| {
+    let ranges = list.split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
-        match (first.parse(), last.parse()) {
-            (Ok(first), Ok(last)) => first..=last,
-            // An empty one.
-            _ => 1..=0,
-        }
-    })
+        Some(first.parse().ok()?..=last.parse().ok()?)
+    });
+    ranges.flatten()
 }
 
 #[cfg(test)]
