@@ -63,6 +63,16 @@ pub enum AttachError {
         /// Whether PyTorch is there.
         torch: bool,
     },
+    /// The number is more likely one of a container.
+    #[error("{source}\n  {}", inside_list(*.pid, .inside))]
+    Inside {
+        /// What is wrong with the process that has the number here.
+        source: Box<AttachError>,
+        /// The number.
+        pid: u32,
+        /// The processes that have it in a container, by their numbers here. Never empty.
+        inside: Vec<Child>,
+    },
     /// More processes than a session can hold.
     #[error(
         "process {pid} is one more than the {} that can be watched at once",
@@ -134,6 +144,18 @@ fn list(checks: &[Check]) -> String {
 fn paths(paths: &[std::path::PathBuf]) -> String {
     let paths = paths.iter().map(|path| path.display().to_string());
     paths.collect::<Vec<_>>().join(" and ")
+}
+
+fn inside_list(pid: u32, inside: &[Child]) -> String {
+    let list: String = inside
+        .iter()
+        .map(|child| format!("\n    {}  {}", child.pid, child.command))
+        .collect();
+    format!(
+        "{pid} is also the number that a process has in its container; its number here comes \
+         first:{list}\n  attach to it by its number here: vramscope attach {}",
+        inside[0].pid
+    )
 }
 
 fn children_list(children: &[Child]) -> String {

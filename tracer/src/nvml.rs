@@ -113,23 +113,27 @@ impl Watch {
         let mut asked: Vec<(Visible, Option<Use>)> = Vec::new();
         // A troubled driver keeps calls for long: nobody is to wait for the list meanwhile.
         let watched = lock(&self.watched.processes).clone();
+        for visible in watched.iter().flat_map(|process| &process.visible) {
+            if !asked.iter().any(|(device, _)| device == visible) {
+                asked.push((visible.clone(), self.usage(visible).ok()));
+            }
+        }
+        let uses = || asked.iter().filter_map(|(_, usage)| usage.as_ref());
+        // Where the driver tells who is on a device, the others have nothing to do with it: a rank
+        // sees the devices of all ranks, and so does each of its workers.
+        let listed = |pid| uses().any(|usage| usage.users.contains_key(&pid));
+        let tells = watched.iter().any(|process| listed(process.pid));
         for process in &watched {
             for (number, visible) in process.visible.iter().enumerate() {
-                let found = match asked.iter().position(|(device, _)| device == visible) {
-                    Some(index) => index,
-                    None => {
-                        let answer = self.usage(visible).ok();
-                        asked.push((visible.clone(), answer));
-                        asked.len() - 1
-                    }
-                };
-                if let Some(usage) = &asked[found].1 {
+                let found = asked.iter().find(|(device, _)| device == visible);
+                if let Some((_, Some(usage))) = found
+                    && (!tells || usage.users.contains_key(&process.pid))
+                {
                     self.tell(process.pid, DeviceId(number as u16), usage, &mut records);
                 }
             }
         }
         // A process number may be used again.
-        let uses = || asked.iter().filter_map(|(_, usage)| usage.as_ref());
         self.commands
             .retain(|pid, _| uses().any(|usage| usage.users.contains_key(pid)));
         records

@@ -69,9 +69,37 @@ impl Prospect {
     }
 }
 
+/// Adds to an error whom the number may mean instead: a process that has it in a container.
+pub fn or_inside(pid: u32, error: AttachError) -> AttachError {
+    let may_be_another = matches!(
+        error,
+        AttachError::Process(_)
+            | AttachError::NothingToTrace { .. }
+            | AttachError::Launcher { .. }
+            | AttachError::Python(FindError::NotPython { .. })
+    );
+    if !may_be_another {
+        return error;
+    }
+    let inside: Vec<Child> = likely(target::numbered_inside(pid));
+    match inside.is_empty() {
+        true => error,
+        false => AttachError::Inside {
+            source: Box::new(error),
+            pid,
+            inside,
+        },
+    }
+}
+
 /// The descendants that run Python: only those with PyTorch if there are any.
 fn likely_children(pid: u32) -> Vec<Child> {
-    let mut children: Vec<_> = target::descendants(pid)
+    likely(target::descendants(pid))
+}
+
+/// Those of some processes that run Python: only those with PyTorch if there are any.
+fn likely(pids: Vec<u32>) -> Vec<Child> {
+    let mut children: Vec<_> = pids
         .into_iter()
         .filter_map(|pid| {
             let process = Process::open(pid).ok()?;

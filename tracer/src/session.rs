@@ -23,7 +23,7 @@ use crate::{
     native::Native,
     nvml::Watch,
     plan::StepOn,
-    prospect::{Prospect, inspect},
+    prospect::{Prospect, inspect, or_inside},
     reader::Reader,
     target,
     tree::{Tree, Watcher},
@@ -123,6 +123,10 @@ impl Session {
     /// # Errors
     /// Any [`AttachError`]; the process is then as it was.
     pub fn attach(pid: u32, options: &Options) -> Result<Session, AttachError> {
+        Self::attach_here(pid, options).map_err(|error| or_inside(pid, error))
+    }
+
+    fn attach_here(pid: u32, options: &Options) -> Result<Session, AttachError> {
         let missing: Vec<_> = kernel::checks()
             .into_iter()
             .filter(|check| check.standing == Standing::Missing)
@@ -135,7 +139,11 @@ impl Session {
         let prospect = inspect(pid)?;
         let launcher = match prospect.check() {
             Ok(()) => None,
-            Err(error @ AttachError::Launcher { .. }) if options.tree => Some(error),
+            Err(error @ AttachError::Launcher { .. })
+                if options.tree && !target::is_first_of_all(pid) =>
+            {
+                Some(error)
+            }
             Err(_) if options.patient => None,
             Err(error) => return Err(error),
         };

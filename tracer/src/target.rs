@@ -141,6 +141,37 @@ pub fn descendants(pid: u32) -> Vec<u32> {
     found
 }
 
+/// Whether this is the first process of the machine, which all others descend from; the first one
+/// of a container is not.
+pub fn is_first_of_all(pid: u32) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    // PROC_PID_INIT_INO in the kernel: the number of the pid namespace that all others are in.
+    const ALL: u64 = 0xEFFF_FFFC;
+    pid == 1 && fs::metadata("/proc/self/ns/pid").is_ok_and(|namespace| namespace.ino() == ALL)
+}
+
+/// The processes that have this number in a pid namespace below ours: in a container.
+pub fn numbered_inside(number: u32) -> Vec<u32> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut found: Vec<u32> = pids
+        .filter(|pid| {
+            let status = fs::read_to_string(format!("/proc/{pid}/status"));
+            status.is_ok_and(|status| innermost_number(&status) == Some(number))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+/// A process's number in its own pid namespace, where that is not ours.
+fn innermost_number(status: &str) -> Option<u32> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_whitespace().skip(1).last()?.parse().ok()
+}
+
 /// The processes that a process has started and that run.
 pub fn children(pid: u32) -> Vec<u32> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
@@ -197,6 +228,15 @@ mod tests {
         assert_eq!(quoted_version(text), Some("2.8.0+cu128".into()));
         assert_eq!(quoted_version("__version__ = 3"), None);
         assert_eq!(quoted_version(""), None);
+    }
+
+    #[test]
+    fn numbers_inside() {
+        let status = |line: &str| format!("Name:\tpython\nNSpid:\t{line}\nNSpgid:\t7\n");
+        assert_eq!(innermost_number(&status("4121\t17")), Some(17));
+        assert_eq!(innermost_number(&status("4121\t17\t1")), Some(1));
+        assert_eq!(innermost_number(&status("4121")), None);
+        assert_eq!(innermost_number("Name:\tpython\n"), None);
     }
 
     #[test]

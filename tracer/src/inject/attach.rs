@@ -10,7 +10,7 @@ use vramscope_ptrace::{Argument, Tracee};
 use super::{Listener, Parted, library, runtime_directory, session::wishes};
 use crate::{
     error::AttachError,
-    prospect::inspect,
+    prospect::{inspect, or_inside},
     session::{Hold, Options, Session},
 };
 
@@ -54,8 +54,11 @@ impl Session {
     /// # Errors
     /// Any [`AttachError`]; the process is then as it was.
     pub fn inject(pid: u32, options: &Options) -> Result<Session, AttachError> {
-        let prospect = inspect(pid)?;
-        prospect.check()?;
+        let looked_at = inspect(pid).and_then(|prospect| {
+            prospect.check()?;
+            Ok(prospect)
+        });
+        let prospect = looked_at.map_err(|error| or_inside(pid, error))?;
         let library = library::find(options.library.as_deref()).map_err(AttachError::NoLibrary)?;
         let tracee = Tracee::open(pid)?;
         let root = prospect.info.root.as_deref();
