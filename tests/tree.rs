@@ -3,44 +3,14 @@
 use std::collections::HashMap;
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
-use vramscope_test_support::{Program, Setup, TORCHES, Tool, has_its_turn, missing, root, skip};
+use vramscope_test_support::{
+    Program, Setup, TORCHES, Tool, has_its_turn, missing,
+    report::{number, pairs, tensors, with_devices},
+    root, skip,
+};
 
 fn tool() -> Tool {
     Tool::new(env!("CARGO_BIN_EXE_vramscope"))
-}
-
-fn number(value: &Value, name: &str) -> u64 {
-    value[name]
-        .as_u64()
-        .unwrap_or_else(|| panic!("{name} in {value}"))
-}
-
-/// Words of a line, each second one a value: `rank 2 pid 17`.
-fn pairs(line: &str) -> HashMap<String, u64> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    words
-        .chunks_exact(2)
-        .map(|pair| (pair[0].to_owned(), pair[1].parse().unwrap()))
-        .collect()
-}
-
-/// The processes of a report that have a device, by their numbers.
-fn with_devices(report: &Value) -> HashMap<u64, &Value> {
-    let processes = report["processes"].as_array().expect("several processes");
-    let with = processes
-        .iter()
-        .filter(|one| !one["devices"].as_array().unwrap().is_empty());
-    with.map(|one| (number(one, "pid"), one)).collect()
-}
-
-/// The device of a process on which PyTorch has blocks.
-fn tensors(process: &Value) -> &Value {
-    let devices = process["devices"].as_array().unwrap();
-    devices
-        .iter()
-        .find(|device| device["tensor_layer"] == true)
-        .unwrap_or_else(|| panic!("no tensors in {process}"))
 }
 
 #[test]
@@ -257,113 +227,4 @@ fn copies_that_come_and_go_are_counted_to_the_byte() {
     });
     assert!(unseen <= told.unwrap_or(0), "{unseen} unseen: {run:?}");
     assert!(checked >= copies / 2, "{checked} copies of {copies}");
-}
-
-/// Whether this machine lets us make namespaces as a container's.
-fn no_namespaces() -> Option<String> {
-    let unshare = std::process::Command::new("unshare")
-        .args([
-            "--user",
-            "--map-root-user",
-            "--pid",
-            "--mount",
-            "--fork",
-            "true",
-        ])
-        .output();
-    match unshare {
-        Ok(output) if output.status.success() => None,
-        Ok(output) => Some(format!(
-            "unshare: {}",
-            String::from_utf8_lossy(&output.stderr).trim()
-        )),
-        Err(error) => Some(format!("unshare: {error}")),
-    }
-}
-
-#[test]
-fn a_container_has_its_own_files_and_numbers() {
-    let tool = tool();
-    if let Some(reason) = missing(&tool).or_else(no_namespaces) {
-        skip("a_container_has_its_own_files_and_numbers", &reason);
-        return;
-    }
-    for (number, torch) in TORCHES.into_iter().enumerate() {
-        if has_its_turn(number) {
-            container(&tool, torch);
-        }
-    }
-}
-
-fn container(tool: &Tool, torch: &str) {
-    let front = std::process::Command::new(root().join("tests/programs/tree/container"));
-    let script = "/app/contained.py";
-    let mut program = Program::start_behind(front, &Setup::new(torch), script.as_ref(), &[]);
-    assert_eq!(program.expect("ready"), "1");
-    let front = program.pid();
-    let children = std::fs::read_to_string(format!("/proc/{front}/task/{front}/children"));
-    let pid: u32 = children.unwrap().trim().parse().unwrap();
-
-    // Its number inside is somebody else's here.
-    let wrong = tool.run(&["attach", "1", "--headless", "--duration", "1"]);
-    assert_eq!(wrong.status.code(), Some(3), "{wrong:?}");
-    assert!(wrong.stderr.contains(&format!("attach {pid}")), "{wrong:?}");
-
-    let code = std::fs::read_to_string(root().join("tests/programs/tree/contained.py")).unwrap();
-    let line = code
-        .lines()
-        .position(|line| line.contains("kept.append"))
-        .unwrap() as u64
-        + 1;
-    let check = |report: &Value, process: &Value, device: &Value, backend: &str| {
-        assert_eq!(report["lost"]["events"], 0, "{backend}: {report}");
-        assert_eq!(process["python"], "3.12.1", "{backend}: {process}");
-        assert!(
-            process["torch"].as_str().unwrap().starts_with(torch),
-            "{process}"
-        );
-        assert!(
-            process["command"].as_str().unwrap().contains(script),
-            "{process}"
-        );
-        let first = &device["sites"][0];
-        assert_eq!(first["file"], script, "{backend}: {device}");
-        assert_eq!(first["line"], line, "{backend}: {device}");
-        // Read from the container's files.
-        let source = first["source"].as_str();
-        assert_eq!(
-            source,
-            Some("kept.append(model(probe).mean())"),
-            "{backend}: {first}"
-        );
-    };
-    for backend in [&["--inject"][..], &[]] {
-        let attached = tool.attach(pid, backend);
-        for _ in 0..4 {
-            program.expect_anew("step");
-        }
-        let report = attached.interrupt().json();
-        check(
-            &report,
-            &report["process"],
-            &report["devices"][0],
-            &format!("{backend:?}"),
-        );
-    }
-    // From the process that started it, to its end.
-    let mut attached = tool.attach(front, &[]);
-    for _ in 0..4 {
-        program.expect_anew("step");
-    }
-    program.say("");
-    let words = pairs(&format!("allocated {}", program.expect("allocated")));
-    let run = attached.wait();
-    assert!(program.finish().success());
-    let report = run.json();
-    let processes = with_devices(&report);
-    let process = processes[&u64::from(pid)];
-    let device = tensors(process);
-    check(&report, process, device, "tree");
-    assert_eq!(number(device, "allocated"), words["allocated"]);
-    assert_eq!(number(device, "reserved"), words["reserved"]);
 }

@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod program;
+pub mod report;
 mod tool;
 
 use std::{io::Write as _, path::PathBuf, process::Command};
