@@ -3,10 +3,7 @@
 use std::{
     io::IsTerminal as _,
     process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -17,15 +14,15 @@ use vramscope_collector::{
     report::{Options, json, layout::Color, markdown, text},
     view::{Grouping, View},
 };
-use vramscope_events::Pid;
-use vramscope_tui::{Feed, Options as LiveOptions, Source};
 
 use crate::{
+    asking::{self, Choice, Limits},
     cli::{AttachArgs, Format, RecordArgs, ReportArgs, ReportStyle, TargetArgs},
     engine::{End, Engine, Finished},
+    exit::Usage,
     output, recording, signals,
-    subject::Subject,
-    target,
+    subject::{Place, Subject},
+    target, watching,
 };
 
 /// How often a headless session looks at the clock.
@@ -48,7 +45,13 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
     let show = if live { Show::Live } else { Show::Nothing };
     recording::check(&options.record)?;
     let record = Some(&options.record);
-    let finished = watch(&options.target, options.duration, show, record)?;
+    let finished = watch(
+        &options.target,
+        options.duration,
+        show,
+        record,
+        options.holders,
+    )?;
     if let Some(path) = &options.flamegraph {
         let svg = flame(&finished.view)?;
         output::file(path, &svg, options.record.force)?;
@@ -62,12 +65,22 @@ pub fn attach(options: &AttachArgs) -> anyhow::Result<ExitCode> {
 /// `vramscope report PID` and `vramscope report FILE`.
 pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
     if let Subject::Recording(place) = &options.target.subject {
+        if options.holders {
+            return Err(Usage(cannot_be_asked(place)).into());
+        }
         let mut replay = recording::at(place, Some(&options.target))?;
         let view = replay.view();
         print_report(&view, replay.collector(), &options.report)?;
         return Ok(recording::exit_code(&replay));
     }
-    let finished = watch_quietly(&options.target, options.duration)?;
+    let duration = Some(options.duration);
+    let finished = watch(
+        &options.target,
+        duration,
+        Show::Nothing,
+        None,
+        options.holders,
+    )?;
     print_report(&finished.view, &finished.collector, &options.report)?;
     leave(finished);
     Ok(ExitCode::SUCCESS)
@@ -75,7 +88,7 @@ pub fn report(options: &ReportArgs) -> anyhow::Result<ExitCode> {
 
 /// Watches a process for a while, with nothing on the screen.
 pub fn watch_quietly(target: &TargetArgs, duration: Duration) -> anyhow::Result<Finished> {
-    watch(target, Some(duration), Show::Nothing, None)
+    watch(target, Some(duration), Show::Nothing, None, false)
 }
 
 /// What is on the screen meanwhile.
@@ -93,9 +106,40 @@ fn watch(
     duration: Option<Duration>,
     show: Show,
     record: Option<&RecordArgs>,
+    ask: bool,
 ) -> anyhow::Result<Finished> {
-    let (session, ()) = session(target, duration, show, record, |_| ())?;
+    let (session, ()) = session(target, duration, show, record, |engine| {
+        if ask {
+            ask_at_the_end(engine);
+        }
+    })?;
     Ok(session)
+}
+
+/// What holds the survivors of the first line. That it cannot be told is worth a word, and no
+/// reason to withhold the report.
+fn ask_at_the_end(engine: &Engine) {
+    let handle = engine.handle();
+    let asked = asking::find(handle, &Choice::Named).and_then(|subject| {
+        eprintln!(
+            "asking process {} about {} survivors of {}: this runs code in it",
+            subject.process,
+            subject.blocks.len(),
+            subject.name,
+        );
+        asking::ask(handle, &subject, Limits::default())
+    });
+    if let Err(error) = asked {
+        eprintln!("warning: not asked what holds the survivors: {error:#}");
+    }
+}
+
+fn cannot_be_asked(recording: &Place) -> String {
+    format!(
+        "{} is a recording: only a running process can be asked what holds its memory\n  leave \
+         --holders out: what was asked while it was recorded is in the report",
+        recording.path.display()
+    )
 }
 
 /// Watches likewise, does something before the session ends, and takes the probes off.
@@ -146,7 +190,7 @@ fn session<T>(
     let engine = Engine::start(session, collector, publish, recorder)?;
     let until = duration.map(|duration| Instant::now() + duration);
     match show {
-        Show::Live => live(&engine, &stop, until, pid)?,
+        Show::Live => watching::live(&engine, &stop, until, pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
     let done = then(&engine);
@@ -161,50 +205,6 @@ fn session<T>(
         recording::tell(summary);
     }
     Ok((finished, done))
-}
-
-/// What the live view is fed with: the engine's newest view.
-struct LiveFeed<'a> {
-    engine: &'a Engine,
-    stop: &'a AtomicBool,
-    until: Option<Instant>,
-    pid: u32,
-}
-
-impl Feed for LiveFeed<'_> {
-    fn view(&mut self) -> Arc<View> {
-        self.engine.view()
-    }
-
-    fn ended(&self) -> Option<String> {
-        let over = self.until.is_some_and(|until| Instant::now() >= until);
-        if self.engine.ended() {
-            Some(format!("process {} ended", self.pid))
-        } else if over || self.stop.load(Ordering::Relaxed) {
-            Some("the time is over".into())
-        } else {
-            None
-        }
-    }
-}
-
-fn live(
-    engine: &Engine,
-    stop: &AtomicBool,
-    until: Option<Instant>,
-    pid: u32,
-) -> anyhow::Result<()> {
-    let mut options = LiveOptions::from_environment(Source::Process(Pid(pid)));
-    // Our own handlers go on to work while the probes are taken off.
-    options.default_signals_after = false;
-    let mut feed = LiveFeed {
-        engine,
-        stop,
-        until,
-        pid,
-    };
-    vramscope_tui::run(&mut feed, options)?;
-    Ok(())
 }
 
 fn wait(engine: &Engine, stop: &AtomicBool, until: Option<Instant>) {

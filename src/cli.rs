@@ -89,6 +89,9 @@ pub struct AttachArgs {
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub report: ReportStyle,
+    /// Ask the process at the end what keeps the survivors of the first line alive; runs code in it
+    #[arg(long)]
+    pub holders: bool,
     #[command(flatten)]
     pub record: RecordArgs,
     /// Write a flamegraph of the survivors to this file at the end, too
@@ -149,6 +152,9 @@ pub struct ReportArgs {
     /// How long to watch, such as 30, 90s, 10m or 1h
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration)]
     pub duration: Duration,
+    /// Ask the process at the end what keeps the survivors of the first line alive; runs code in it
+    #[arg(long)]
+    pub holders: bool,
     #[command(flatten)]
     pub report: ReportStyle,
 }

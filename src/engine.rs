@@ -17,7 +17,7 @@ use vramscope_collector::{
     recorder::{Recorder, Summary},
     view::{LogLevel, View},
 };
-use vramscope_events::Event;
+use vramscope_events::{Event, Pid, Record, Tid, Time};
 use vramscope_tracer::{Session, now};
 
 /// How long the thread waits for events before it looks at the clock.
@@ -41,8 +41,15 @@ pub struct Engine {
     latest: Arc<Mutex<Arc<View>>>,
     stop: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
-    questions: Sender<Question>,
+    handle: Handle,
     thread: JoinHandle<Finished>,
+}
+
+/// A way to the session's thread, for whoever works beside it.
+#[derive(Clone)]
+pub struct Handle {
+    questions: Sender<Question>,
+    told: Sender<Record>,
 }
 
 /// Something to do with the collector, on its thread.
@@ -78,9 +85,11 @@ impl Engine {
         let stop = Arc::new(AtomicBool::new(false));
         let ended = Arc::new(AtomicBool::new(false));
         let (questions, asked) = unbounded();
+        let (told, tales) = unbounded();
         let work = Work {
             notes: session.notes.len(),
             asked,
+            tales,
             session,
             intake: Intake::new(collector.started_unix()),
             collector,
@@ -98,30 +107,14 @@ impl Engine {
             latest,
             stop,
             ended,
-            questions,
+            handle: Handle { questions, told },
             thread,
         })
     }
 
-    /// Does something with the collector as it is now, and a view of it, while the session goes on.
-    ///
-    /// # Errors
-    /// The session has ended.
-    pub fn with_collector<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Collector, &View) -> T + Send + 'static,
-    ) -> anyhow::Result<T> {
-        let (answer, answered) = bounded(1);
-        let question = Box::new(move |collector: &mut Collector| {
-            let view = collector.view(now());
-            // Whoever asked may be gone.
-            let _ = answer.send(work(collector, &view));
-        });
-        self.questions
-            .send(question)
-            .ok()
-            .and_then(|()| answered.recv().ok())
-            .context("the process has ended")
+    /// A way to the session's thread.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
     }
 
     /// The newest view.
@@ -147,6 +140,41 @@ impl Engine {
     }
 }
 
+impl Handle {
+    /// Does something with the collector as it is now, and a view of it, while the session goes on.
+    ///
+    /// # Errors
+    /// The session has ended.
+    pub fn with_collector<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Collector, &View) -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        let (answer, answered) = bounded(1);
+        let question = Box::new(move |collector: &mut Collector| {
+            let view = collector.view(now());
+            // Whoever asked may be gone.
+            let _ = answer.send(work(collector, &view));
+        });
+        self.questions
+            .send(question)
+            .ok()
+            .and_then(|()| answered.recv().ok())
+            .context("the process has ended")
+    }
+
+    /// Tells the session of something that happened to a process beside the tracer's events: it is
+    /// counted, and recorded, as they are.
+    pub fn tell(&self, process: Pid, event: Event) {
+        // A session that is over has no use for it.
+        let _ = self.told.send(Record {
+            time: now(),
+            process,
+            thread: Tid::default(),
+            event,
+        });
+    }
+}
+
 struct Work {
     session: Session,
     intake: Intake,
@@ -159,6 +187,7 @@ struct Work {
     stop: Arc<AtomicBool>,
     ended: Arc<AtomicBool>,
     asked: Receiver<Question>,
+    tales: Receiver<Record>,
 }
 
 impl Work {
@@ -172,11 +201,6 @@ impl Work {
         loop {
             match records.recv_timeout(PATIENCE) {
                 Ok(batch) => {
-                    let batch = self.intake.prepare(batch, &self.collector);
-                    self.collector.ingest(&batch);
-                    if let Some(last) = batch.last() {
-                        until = until.max(last.time);
-                    }
                     let exited = batch
                         .last()
                         .is_some_and(|record| record.event == Event::ProcessExited);
@@ -184,13 +208,12 @@ impl Work {
                         end = Some(End::Exited);
                         self.session.detach();
                     }
-                    if let Some(recorder) = &mut self.recorder {
-                        recorder.take(batch, &self.collector);
-                    }
+                    until = until.max(self.take(batch));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            until = until.max(self.take_tales());
             for question in self.asked.try_iter() {
                 question(&mut self.collector);
             }
@@ -220,6 +243,7 @@ impl Work {
                     .map(|publish| publish.max(started.elapsed() * VIEW_SHARE));
             }
         }
+        until = until.max(self.take_tales());
         self.look();
         // What happened is over, however long it took to say so: rates and ages are of then.
         self.look_at_recorder();
@@ -240,6 +264,26 @@ impl Work {
             end,
             recording,
             session: self.session,
+        }
+    }
+
+    /// Counts and records a batch; the time of its last event.
+    fn take(&mut self, batch: Vec<Record>) -> Time {
+        let batch = self.intake.prepare(batch, &self.collector);
+        self.collector.ingest(&batch);
+        let last = batch.last().map_or(Time(0), |last| last.time);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.take(batch, &self.collector);
+        }
+        last
+    }
+
+    /// The same with what was told beside the tracer's events.
+    fn take_tales(&mut self) -> Time {
+        let tales: Vec<Record> = self.tales.try_iter().collect();
+        match tales.is_empty() {
+            true => Time(0),
+            false => self.take(tales),
         }
     }
 

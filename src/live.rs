@@ -118,6 +118,14 @@ impl Feed for RecordingFeed {
         Some(self.state(|state| state.playback))
     }
 
+    fn may_ask(&self) -> Result<String, String> {
+        Err(
+            "a recording cannot be asked what holds its memory, only a running process: vramscope \
+             holders PID"
+                .into(),
+        )
+    }
+
     fn play(&mut self, playback: Playback) {
         self.state(|state| state.playback = playback);
         let _ = self.wishes.send(Wish::Play(playback));

@@ -2,6 +2,7 @@
 
 #![deny(unsafe_code)]
 
+mod asking;
 mod attach;
 mod cli;
 mod diff;
@@ -20,6 +21,7 @@ mod selecting;
 mod signals;
 mod subject;
 mod target;
+mod watching;
 
 use std::process::ExitCode;
 

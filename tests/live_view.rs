@@ -153,6 +153,11 @@ fn every_view_of_a_real_training() {
     terminal.wait_for("SOURCE");
     terminal.press("Enter");
     keep("site.txt", &terminal.wait_for("born in"));
+    terminal.keys("h");
+    terminal.wait_for("h or y asks");
+    terminal.keys("h");
+    terminal.wait_for("survivors, asked ");
+    keep("holders.txt", &terminal.screen());
     terminal.press("Escape");
     terminal.keys("f");
     terminal.wait_for("flamegraph written to");

@@ -212,6 +212,11 @@ static __always_inline void send_driver(__u32 process, struct driver_call *call,
 	case VS_VMM_RETAIN:
 	case VS_VMM_MAP:
 	case VS_VMM_UNMAP:
+	case VS_CAPTURE_BEGIN:
+	case VS_CAPTURE_END:
+	case VS_POOL_TRIM:
+	case VS_POOL_DESTROY:
+	case VS_POOL_THRESHOLD:
 		break;
 	default:
 		fill_whole_stack(&record.head, process, place);
@@ -241,6 +246,22 @@ PROBE(UPROBE, driver_enter)
 	case VS_FREE_ASYNC:
 	case VS_HOST_FREE:
 	case VS_VMM_RELEASE:
+	case VS_CAPTURE_END:
+	case VS_POOL_DESTROY:
+		send_driver(process, &call, ctx->di, 0, nowhere);
+		return 0;
+	case VS_CAPTURE_BEGIN:
+		call.out = ctx->di;
+		break;
+	case VS_POOL_TRIM:
+		call.size = ctx->si;
+		send_driver(process, &call, ctx->di, 0, nowhere);
+		return 0;
+	case VS_POOL_THRESHOLD:
+		/* cuMemPoolSetAttribute(pool, attribute, value): the fourth is the threshold. */
+		if ((__u32)ctx->si != 4)
+			return 0;
+		call.size = read_u64(ctx->dx);
 		send_driver(process, &call, ctx->di, 0, nowhere);
 		return 0;
 	case VS_VMM_UNMAP:
@@ -251,6 +272,11 @@ PROBE(UPROBE, driver_enter)
 		call.out = ctx->di;
 		call.size = ctx->si;
 		call.extra = ctx->cx;
+		break;
+	case VS_ALLOC_POOL:
+		call.out = ctx->di;
+		call.size = ctx->si;
+		call.extra = ctx->dx;
 		break;
 	case VS_ALLOC_PITCH:
 		call.out = ctx->di;
@@ -291,7 +317,14 @@ PROBE(URETPROBE, driver_leave)
 	bpf_map_delete_elem(&driver_calls, &thread);
 	if ((__s32)ctx->ax != 0)
 		return 0;
-	address = call.function == VS_VMM_MAP ? call.out : read_u64(call.out);
+	switch (call.function) {
+	case VS_VMM_MAP:
+	case VS_CAPTURE_BEGIN:
+		address = call.out;
+		break;
+	default:
+		address = read_u64(call.out);
+	}
 	if (call.function == VS_ALLOC_PITCH) {
 		call.size *= read_u64(call.extra);
 		call.extra = 0;

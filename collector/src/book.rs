@@ -84,6 +84,14 @@ impl Book {
         Some(block)
     }
 
+    /// Takes out the block at `address` to enter it elsewhere: it was not freed. With its stack.
+    pub fn take(&mut self, address: Address, step: u32) -> Option<(Block, StackId)> {
+        let block = self.ledger.remove(address)?;
+        self.version += 1;
+        self.take_from_site(&block, step, None);
+        Some((block, self.site_of(&block).stack))
+    }
+
     /// Events were lost. Takes out the blocks that were freed unseen, as far as it shows; how many.
     #[cold]
     pub fn lost(&mut self, step: u32) -> u64 {
@@ -143,8 +151,11 @@ impl Book {
     }
 
     /// Marks the block at `address` as a segment of the framework's allocator.
-    pub fn mark_segment(&mut self, address: Address) {
-        if let Some(block) = self.ledger.mark_segment(address) {
+    pub fn mark_segment(&mut self, address: Address, graph: bool) {
+        if self.ledger.get(address).is_some_and(Block::is_segment) {
+            return;
+        }
+        if let Some(block) = self.ledger.mark_segment(address, graph) {
             self.version += 1;
             self.sites[block.site as usize].segment_bytes += block.size();
             self.segment_bytes += block.size();
@@ -204,7 +215,7 @@ impl Book {
             let new = Block::new(block.size, site, block.step, block.born);
             self.ledger.insert(block.address, new);
             if block.segment {
-                self.ledger.mark_segment(block.address);
+                self.ledger.mark_segment(block.address, block.graph);
             }
         }
         Some(())
@@ -212,6 +223,12 @@ impl Book {
 
     pub fn sites(&self) -> &[Site] {
         &self.sites
+    }
+
+    /// The sites of some stacks.
+    pub fn sites_of(&self, stacks: &[StackId]) -> Vec<SiteId> {
+        let known = stacks.iter().filter_map(|stack| self.by_stack.get(stack));
+        known.map(|index| self.sites[*index as usize].id).collect()
     }
 
     /// The sites whose floor changed more than a start explains.
@@ -235,6 +252,11 @@ impl Book {
     /// Live bytes that are not segments of the framework's allocator.
     pub fn bytes_beside_segments(&self) -> Bytes {
         self.ledger.bytes() - self.segment_bytes
+    }
+
+    /// The segments of the framework's allocator, in no order.
+    pub fn segments(&self) -> impl Iterator<Item = (Address, &Block)> {
+        self.ledger.iter().filter(|(_, block)| block.is_segment())
     }
 
     /// Renumbers the steps; `map` must not change their order.

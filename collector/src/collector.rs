@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vramscope_events::{
-    Address, Bytes, DeviceId, Event, LostCause, Pid, Record, StackId, StepMark, Time,
+    Address, Bytes, DeviceId, Event, Holders, LostCause, Pid, Record, StackId, StepMark, Time,
 };
 
 use crate::{
@@ -91,11 +91,17 @@ impl Collector {
     }
 
     /// Tells who a process is. Events of a process that was never added are counted under its
-    /// number alone; adding it later fills the rest in.
+    /// number alone; adding it later fills the rest in. One that has ended begins anew: the number
+    /// is another process's now, or another program runs in it.
     pub fn add_process(&mut self, info: ProcessInfo) {
         let pid = info.pid;
         let index = self.process_index(pid);
-        self.processes[index].info = Arc::new(info);
+        if self.processes[index].exited.is_some() {
+            self.processes[index] = Process::new(info, self.config.steps);
+            self.snapshots.retain(|(of, _), _| *of != pid);
+        } else {
+            self.processes[index].info = Arc::new(info);
+        }
     }
 
     /// Who a process is, if anything is known of it.
@@ -223,7 +229,7 @@ impl Collector {
                     ids: &mut self.site_ids,
                     stacks: &self.stacks,
                 };
-                if process.alloc(alloc, time, &mut new) {
+                if process.alloc(alloc, (record.thread, time), &mut new) {
                     self.step_ended(index, time);
                 }
             }
@@ -319,6 +325,10 @@ impl Collector {
                 process.cache_emptied(*device, time);
                 (LogLevel::Info, format!("cache of GPU {device} emptied"))
             }
+            Event::Holders(holders) => {
+                process.holders(holders, time);
+                (LogLevel::Info, holders_text(holders))
+            }
             Event::Lost { count, cause } => {
                 *self.lost.entry(*cause).or_default() += count;
                 if is_gap(*cause) {
@@ -344,6 +354,30 @@ impl Collector {
                     used_by_process: *used_by_process,
                 };
                 process.device_memory(*device, memory);
+                return;
+            }
+            Event::DeviceUsers { device, users } => {
+                process.device(*device).shares.users = Arc::clone(users);
+                return;
+            }
+            Event::GraphCapture { began } => {
+                process.graph_capture(*began);
+                return;
+            }
+            Event::Mapped {
+                allocation,
+                address,
+                size,
+            } => {
+                process.mappings.map(*allocation, *address, *size);
+                return;
+            }
+            Event::Unmapped { address, size } => {
+                process.mappings.unmap(*address, *size);
+                return;
+            }
+            Event::PoolsKept { device, bytes } => {
+                process.device(*device).shares.pools_kept = *bytes;
                 return;
             }
             Event::ProcessExited => {
@@ -420,6 +454,19 @@ fn news_of(device: &Device, verdict: Option<&Verdict>) -> Option<(LogLevel, Stri
         _ => LogLevel::Info,
     };
     Some((level, format!("GPU {}: {}", device.id, verdict.summary)))
+}
+
+fn holders_text(holders: &Holders) -> String {
+    match holders.main() {
+        Some(main) => format!(
+            "asked what holds {} survivors on GPU {}: {} are held by {}",
+            holders.asked, holders.device, main.blocks, main.short
+        ),
+        None => format!(
+            "asked what holds {} survivors on GPU {}: nothing was found",
+            holders.asked, holders.device
+        ),
+    }
 }
 
 fn source_words(source: crate::view::StepSource) -> &'static str {

@@ -1,13 +1,14 @@
 //! One device of one process: its books, its totals, its curves.
 
 use serde::{Deserialize, Serialize};
-use vramscope_events::{
-    Address, Alloc, Bytes, DeviceId, Free, Layer, OutOfMemory, StackId, Time, Totals,
-};
+use vramscope_events::{Alloc, Bytes, DeviceId, Free, Layer, OutOfMemory, StackId, Time, Totals};
 
 use crate::{
     book::{Book, NewSites},
     floor::FloorSeries,
+    ledger::Block,
+    retained::Answers,
+    shares::Shares,
     site::FloorHistory,
     stacks::Stacks,
     steps::Renumber,
@@ -16,8 +17,6 @@ use crate::{
 
 /// Marks kept on the time axis; beyond it the oldest go.
 const MAX_MARKS: usize = 256;
-/// Driver allocations that may turn out to be segments of the framework's allocator.
-const MAX_PENDING: usize = 256;
 /// Requests from this size on are served by the large pool of PyTorch's allocator (`kSmallSize`
 /// in c10's CUDACachingAllocator).
 const LARGE_POOL: Bytes = 1 << 20;
@@ -52,7 +51,9 @@ pub(crate) struct Device {
     pub out_of_memory: Option<OutOfMemory>,
     /// Requests of the large pool that made the cache grow although more than enough was cached.
     pub unusable_cache: UnusableCache,
-    pending_segments: Vec<(Address, Bytes)>,
+    pub shares: Shares,
+    /// What the process answered when it was asked who holds blocks.
+    pub answers: Answers,
     /// The verdict of the last step at which one was asked for.
     pub verdict: Option<Verdict>,
 }
@@ -63,6 +64,13 @@ pub(crate) struct DeviceMemory {
     pub total: Bytes,
     pub free: Bytes,
     pub used_by_process: Option<Bytes>,
+}
+
+/// The framework's cache took memory from the driver.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheGrew {
+    /// How much; `None` where nothing was known before.
+    pub by: Option<Bytes>,
 }
 
 /// Signs that cached memory could not be used.
@@ -94,7 +102,8 @@ impl Device {
             marks: Vec::new(),
             out_of_memory: None,
             unusable_cache: UnusableCache::default(),
-            pending_segments: Vec::new(),
+            shares: Shares::default(),
+            answers: Answers::default(),
             verdict: None,
         }
     }
@@ -119,8 +128,15 @@ impl Device {
         self.totals.allocated as i64 - self.main_book().ledger.bytes() as i64
     }
 
+    /// Enters an allocation. Whether the framework's cache grew for it, and by how much where that
+    /// can be told: then the driver's allocations just before it are segments.
     #[inline]
-    pub fn alloc(&mut self, alloc: &Alloc, at: (u32, Time), new: &mut NewSites<'_>) {
+    pub fn alloc(
+        &mut self,
+        alloc: &Alloc,
+        at: (u32, Time),
+        new: &mut NewSites<'_>,
+    ) -> Option<CacheGrew> {
         let book = match alloc.layer {
             Layer::Tensor => &mut self.tensor,
             Layer::Driver | Layer::Host => &mut self.driver,
@@ -134,21 +150,24 @@ impl Device {
         }
         match alloc.layer {
             Layer::Tensor => {
-                let before = self.totals;
-                self.tensor_totals(alloc.size as i64, alloc.totals, at);
-                let grown = self.totals.reserved.saturating_sub(before.reserved);
-                if grown > 0 && self.check.agreed > 1 {
-                    self.cache_grew(alloc.size, grown, before, at.0);
+                self.shares.requested(alloc.size, at.0);
+                let (first, before) = (!self.tensor_layer || !self.seen, self.totals);
+                let released = self.tensor_totals(alloc.size as i64, alloc.totals, at);
+                if first {
+                    return Some(CacheGrew { by: None });
+                }
+                let held = before.reserved.saturating_sub(released);
+                let grown = self.totals.reserved.saturating_sub(held);
+                if grown > 0 {
+                    if self.totals.reserved > before.reserved {
+                        self.cache_grew(alloc.size, before, at.0);
+                    }
+                    return Some(CacheGrew { by: Some(grown) });
                 }
             }
-            Layer::Driver | Layer::Host => {
-                if self.pending_segments.len() == MAX_PENDING {
-                    self.pending_segments.remove(0);
-                }
-                self.pending_segments.push((alloc.address, alloc.size));
-                self.driver_totals(at);
-            }
+            Layer::Driver | Layer::Host => self.driver_totals(at),
         }
+        None
     }
 
     /// Whether the block was known.
@@ -168,8 +187,9 @@ impl Device {
                 self.tensor_totals(-(size as i64), free.totals, at);
             }
             Layer::Driver | Layer::Host => {
-                self.pending_segments
-                    .retain(|(address, _)| *address != free.address);
+                if let Some(block) = block.filter(Block::is_segment) {
+                    self.shares.segment_freed(block.size());
+                }
                 self.driver_totals(at);
             }
         }
@@ -181,9 +201,10 @@ impl Device {
         self.check.double_allocs += self.tensor.lost(step);
     }
 
-    /// Takes over the framework's totals, or keeps them up where it does not tell them.
+    /// Takes over the framework's totals, or keeps them up where it does not tell them. Gives back
+    /// what it gave back to the driver since it told them last.
     #[inline]
-    fn tensor_totals(&mut self, delta: i64, told: Option<Totals>, at: (u32, Time)) {
+    fn tensor_totals(&mut self, delta: i64, told: Option<Totals>, at: (u32, Time)) -> Bytes {
         if !self.tensor_layer {
             // Whatever the driver's book showed before is not what tensors hold.
             self.tensor_layer = true;
@@ -212,6 +233,10 @@ impl Device {
             }
         }
         self.see(totals, at);
+        match told {
+            Some(_) => self.shares.totals_told(),
+            None => 0,
+        }
     }
 
     /// Without a tensor layer, the driver's book is all there is to go by.
@@ -236,23 +261,38 @@ impl Device {
         self.floor.see(step, time, totals);
     }
 
-    /// The cache took `grown` bytes from the driver for a request of `size`.
+    /// The cache took bytes from the driver for a request of `size`.
     #[cold]
-    fn cache_grew(&mut self, size: Bytes, grown: Bytes, before: Totals, step: u32) {
+    fn cache_grew(&mut self, size: Bytes, before: Totals, step: u32) {
         let cached = before.reserved.saturating_sub(before.allocated);
         if size >= LARGE_POOL && cached >= 2 * size {
             self.unusable_cache.requests += 1;
             self.unusable_cache.last_step = step;
         }
-        // The driver calls that served it came just before the report.
-        let mut missing = grown;
-        while let Some((address, bytes)) = self.pending_segments.pop() {
-            if bytes > missing {
-                break;
-            }
-            self.driver.mark_segment(address);
-            missing -= bytes;
+    }
+
+    /// What the framework holds from the driver: its own word, less what it gave back since.
+    pub fn reserved(&self) -> Bytes {
+        match self.tensor_layer {
+            true => (self.totals.reserved).saturating_sub(self.shares.released()),
+            false => self.totals.reserved,
         }
+    }
+
+    /// What is known of the process's use of the device.
+    fn known(&self) -> Bytes {
+        let taken = match self.tensor_layer {
+            true => self.reserved() + self.driver.bytes_beside_segments(),
+            false => self.driver.ledger.bytes(),
+        };
+        taken + self.shares.pools_kept
+    }
+
+    /// The driver says how much memory the device has and who uses it.
+    pub fn told_memory(&mut self, memory: DeviceMemory) {
+        let known = self.known();
+        self.shares.used(memory.used_by_process, known);
+        self.memory = Some(memory);
     }
 
     pub fn mark(&mut self, kind: MarkKind, time: Time) {
@@ -291,6 +331,7 @@ impl Device {
         self.beside_history.renumber(map);
         self.outside_history.renumber(map);
         self.unusable_cache.last_step = map(self.unusable_cache.last_step);
+        self.shares.renumber(map);
     }
 
     pub fn stack_defined(&mut self, stack: StackId, stacks: &Stacks) {
@@ -307,6 +348,6 @@ impl Device {
     /// it shows.
     pub fn outside(&self) -> Option<Bytes> {
         let memory = self.memory?;
-        Some(memory.used_by_process?.saturating_sub(self.totals.reserved))
+        Some(memory.used_by_process?.saturating_sub(self.reserved()))
     }
 }

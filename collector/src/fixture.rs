@@ -5,6 +5,7 @@
 //! 164,352 bytes a step. In each view the books balance: a device's `live_bytes` are the sum of
 //! its sites, and with `baseline` they make `allocated`.
 
+mod asked;
 mod run;
 mod stacks;
 
@@ -20,6 +21,8 @@ use crate::view::{
 
 use run::{GROWTH, Run, SECOND, STARTED, STEP_RATE};
 use stacks::{frame, py};
+
+pub use asked::asked;
 
 /// A leak of 164,352 B a step since step 40, seen for 1,482 steps.
 pub fn leak() -> View {
@@ -101,6 +104,7 @@ pub fn growing() -> View {
         share_explained: 1.0,
         culprits: culprits(&device.sites),
         kind: None,
+        retained_by: None,
         summary: "allocated rises by 164.4 KB/step over 29 steps; about 20 more steps decide \
                   whether it is a leak"
             .into(),
@@ -335,6 +339,7 @@ fn leak_verdict(run: &Run, sites: &[SiteView], free: Option<Bytes>) -> Verdict {
             seconds: Some(room / growth / STEP_RATE),
         }),
         kind: Some(LeakKind::GraphKept),
+        retained_by: None,
         summary: "blocks of 1,442 steps survive; the floor rises by 164.4 KB/step since step 40"
             .into(),
         evidence: vec![
@@ -364,6 +369,7 @@ fn healthy_verdict() -> Verdict {
         culprits: Vec::new(),
         out_of_memory: None,
         kind: None,
+        retained_by: None,
         summary: "no leak: the floor is flat over 1,442 steps".into(),
         evidence: vec!["no site holds survivors of more than 3 steps".into()],
         advice: "Nothing to do.".into(),

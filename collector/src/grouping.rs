@@ -267,6 +267,8 @@ fn merge(members: &[&SiteView]) -> SiteView {
     out.sizes = sum_histograms(members.iter().map(|site| &site.sizes));
     out.lifetimes = sum_histograms(members.iter().map(|site| &site.lifetimes));
     out.trend = sum_trends(members);
+    let answers = members.iter().filter_map(|site| site.retained.as_ref());
+    out.retained = answers.max_by_key(|answer| answer.asked_at).cloned();
     let spans: Vec<GenerationSpan> = members
         .iter()
         .flat_map(|site| site.spans.iter().copied())

@@ -10,7 +10,7 @@ use vramscope_events::{Address, Bytes, Time};
 /// 75 bytes a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
-    /// The size, and in the highest bit whether it is a segment of the framework's allocator.
+    /// The size, and in the highest bits what the framework's allocator took it for.
     size: u64,
     /// When it was allocated.
     pub time: Time,
@@ -21,11 +21,12 @@ pub(crate) struct Block {
 }
 
 const SEGMENT: u64 = 1 << 63;
+const GRAPH: u64 = 1 << 62;
 
 impl Block {
     pub fn new(size: Bytes, site: u32, step: u32, time: Time) -> Block {
         Block {
-            size: size & !SEGMENT,
+            size: size & !(SEGMENT | GRAPH),
             time,
             site,
             step,
@@ -33,12 +34,17 @@ impl Block {
     }
 
     pub fn size(&self) -> Bytes {
-        self.size & !SEGMENT
+        self.size & !(SEGMENT | GRAPH)
     }
 
     /// Whether the framework's allocator took it to cut tensors from.
     pub fn is_segment(&self) -> bool {
         self.size & SEGMENT != 0
+    }
+
+    /// Whether that was for the private pool of a graph.
+    pub fn is_graph(&self) -> bool {
+        self.size & GRAPH != 0
     }
 }
 
@@ -123,10 +129,14 @@ impl Ledger {
     }
 
     /// Marks a block as a segment of the framework's allocator.
-    pub fn mark_segment(&mut self, address: Address) -> Option<Block> {
+    pub fn mark_segment(&mut self, address: Address, graph: bool) -> Option<Block> {
         let block = self.blocks.get_mut(&address.0)?;
-        block.size |= SEGMENT;
+        block.size |= SEGMENT | if graph { GRAPH } else { 0 };
         Some(*block)
+    }
+
+    pub fn get(&self, address: Address) -> Option<&Block> {
+        self.blocks.get(&address.0)
     }
 
     pub fn contains(&self, address: Address) -> bool {
@@ -177,7 +187,8 @@ mod tests {
         assert_eq!(ledger.insert(Address(512), block(10)), None);
         assert_eq!(ledger.insert(Address(512), block(30)), Some(block(10)));
         assert_eq!((ledger.bytes(), ledger.blocks()), (30, 1));
-        assert!(ledger.mark_segment(Address(512)).unwrap().is_segment());
+        let marked = ledger.mark_segment(Address(512), true).unwrap();
+        assert!(marked.is_segment() && marked.is_graph() && marked.size() == 30);
         assert_eq!(ledger.remove(Address(512)).unwrap().size(), 30);
         assert_eq!(ledger.remove(Address(512)), None);
         assert_eq!((ledger.bytes(), ledger.blocks()), (0, 0));

@@ -1,16 +1,18 @@
 //! One traced process: its devices and its steps.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use vramscope_events::{
-    Alloc, DeviceId, Free, Layer, OutOfMemory, StackId, StepMark, StepMarkKind, Time,
+    Address, Alloc, Bytes, DeviceId, Free, Holders, Layer, OutOfMemory, StackId, StepMark,
+    StepMarkKind, Tid, Time,
 };
 
 use crate::{
     book::{Book, NewSites},
     config::StepOptions,
-    device::{Device, DeviceMemory},
+    device::{CacheGrew, Device, DeviceMemory},
+    shares::pending::{Pending, Taken},
     stacks::Stacks,
     steps::{MarkSeen, Renumber, Steps},
     view::{MarkKind, ProcessInfo},
@@ -25,6 +27,12 @@ pub(crate) struct Process {
     pub devices: Vec<Device>,
     /// Page-locked host memory: no device, no verdict.
     pub host: Book,
+    pending: Pending,
+    /// Driver memory that nothing was known of was freed since the framework's last report.
+    unknown_freed: bool,
+    /// Graphs that are being captured.
+    captures: u32,
+    pub mappings: Mappings,
     /// Events since the last verdict that was kept.
     pub unjudged: u64,
 }
@@ -37,11 +45,21 @@ impl Process {
             steps: Steps::new(options),
             devices: Vec::new(),
             host: Book::default(),
+            pending: Pending::default(),
+            unknown_freed: false,
+            captures: 0,
+            mappings: Mappings::default(),
             unjudged: 0,
         }
     }
 
-    fn device(&mut self, id: DeviceId) -> &mut Device {
+    /// Whether it has ended without any event of a device: nobody wants to hear of it. There may be
+    /// thousands: the workers of each epoch.
+    pub fn left_nothing(&self) -> bool {
+        self.exited.is_some() && self.devices.is_empty()
+    }
+
+    pub fn device(&mut self, id: DeviceId) -> &mut Device {
         let index = match self.devices.iter().position(|device| device.id == id) {
             Some(index) => index,
             None => {
@@ -55,7 +73,12 @@ impl Process {
 
     /// Whether a step ended.
     #[inline]
-    pub fn alloc(&mut self, alloc: &Alloc, time: Time, new: &mut NewSites<'_>) -> bool {
+    pub fn alloc(
+        &mut self,
+        alloc: &Alloc,
+        (thread, time): (Tid, Time),
+        new: &mut NewSites<'_>,
+    ) -> bool {
         if alloc.layer == Layer::Host {
             let at = (self.steps.now(), time);
             self.host
@@ -65,8 +88,49 @@ impl Process {
         let beats = alloc.layer == Layer::Tensor || !self.device(alloc.device).tensor_layer;
         let ended = self.observe(beats.then_some(alloc.stack), time);
         let at = (self.steps.now(), time);
-        self.device(alloc.device).alloc(alloc, at, new);
+        if alloc.layer == Layer::Driver {
+            self.pending.add(Taken {
+                thread,
+                device: alloc.device,
+                address: alloc.address,
+                size: alloc.size,
+                graph: self.captures > 0,
+            });
+        }
+        let mut grew = self.device(alloc.device).alloc(alloc, at, new);
+        if alloc.layer == Layer::Tensor && std::mem::take(&mut self.unknown_freed) {
+            // By how much the cache shrank before it grew is not known.
+            grew = Some(CacheGrew { by: None });
+        }
+        if let Some(grew) = grew {
+            self.claim_segments(alloc, grew, thread, new);
+        }
         ended
+    }
+
+    /// The driver's allocations that a block was cut from are the framework's segments.
+    #[cold]
+    fn claim_segments(
+        &mut self,
+        alloc: &Alloc,
+        grew: CacheGrew,
+        thread: Tid,
+        new: &mut NewSites<'_>,
+    ) {
+        for taken in self.pending.claim(thread, alloc.size, grew.by) {
+            if taken.device != alloc.device {
+                // The driver's call did not say on which device, the framework does.
+                let step = self.steps.now();
+                let book = &mut self.device(taken.device).driver;
+                if let Some((block, stack)) = book.take(taken.address, step) {
+                    let at = (block.step, block.time);
+                    let driver = &mut self.device(alloc.device).driver;
+                    driver.alloc(taken.address, taken.size, stack, at, new);
+                }
+            }
+            let device = self.device(alloc.device);
+            device.driver.mark_segment(taken.address, taken.graph);
+        }
     }
 
     /// Whether a step ended.
@@ -78,6 +142,9 @@ impl Process {
         }
         let ended = self.observe(None, time);
         let at = (self.steps.now(), time);
+        if free.layer == Layer::Driver {
+            self.pending.remove(free.address);
+        }
         if let Some(device) = free.device {
             self.device(device).free(free, at);
             return ended;
@@ -90,9 +157,11 @@ impl Process {
             };
             if book.ledger.contains(free.address) {
                 device.free(free, at);
-                break;
+                return ended;
             }
         }
+        // From before the attach: perhaps a segment.
+        self.unknown_freed |= free.layer == Layer::Driver;
         ended
     }
 
@@ -183,6 +252,12 @@ impl Process {
         device.out_of_memory = Some(*failed);
     }
 
+    pub fn holders(&mut self, holders: &Arc<Holders>, time: Time) {
+        let device = self.device(holders.device);
+        let sites = device.main_book().sites_of(&holders.stacks);
+        device.answers.add(time, sites, Arc::clone(holders));
+    }
+
     pub fn cache_emptied(&mut self, id: DeviceId, time: Time) {
         self.device(id).mark(MarkKind::CacheEmptied, time);
     }
@@ -203,7 +278,57 @@ impl Process {
     }
 
     pub fn device_memory(&mut self, id: DeviceId, memory: DeviceMemory) {
-        self.device(id).memory = Some(memory);
+        self.device(id).told_memory(memory);
+    }
+
+    /// Work begins to be captured into a graph, or no longer is.
+    pub fn graph_capture(&mut self, began: bool) {
+        self.captures = match began {
+            true => self.captures.saturating_add(1),
+            // One that began before the attach ends too.
+            false => self.captures.saturating_sub(1),
+        };
+    }
+}
+
+/// Where physical memory can be reached.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Mappings {
+    /// First byte -> size and the address that its allocation told.
+    places: BTreeMap<u64, (Bytes, u64)>,
+}
+
+/// Physical memory has no address: what is told as one lies where no device address does.
+const PHYSICAL: u64 = 1 << 63;
+
+impl Mappings {
+    pub fn map(&mut self, allocation: Address, address: Address, size: Bytes) {
+        self.places.insert(address.0, (size, allocation.0));
+    }
+
+    /// Everything that begins in the range.
+    pub fn unmap(&mut self, address: Address, size: Bytes) {
+        let end = address.0.saturating_add(size);
+        let gone: Vec<u64> = self
+            .places
+            .range(address.0..end)
+            .map(|(at, _)| *at)
+            .collect();
+        for at in gone {
+            self.places.remove(&at);
+        }
+    }
+
+    /// Whether an allocation's address only stands for one.
+    pub fn is_physical(&self, address: Address) -> bool {
+        address.0 & PHYSICAL != 0
+    }
+
+    /// Place, size and allocation of all.
+    pub fn iter(&self) -> impl Iterator<Item = (Address, Bytes, Address)> {
+        self.places
+            .iter()
+            .map(|(at, (size, allocation))| (Address(*at), *size, Address(*allocation)))
     }
 }
 

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     book::Book,
+    retained::Answers,
     site::{FloorPoint, Site},
     source::SourceCache,
     stacks::Stacks,
@@ -30,8 +31,8 @@ pub(crate) struct Names<'a> {
 /// What was shown last of one book, so that what did not change need not be made again.
 #[derive(Debug, Default)]
 pub(crate) struct BookSnapshot {
-    /// Book's version, running step, definitions and the verdict's culprits at the time.
-    made_at: Option<(u64, u32, u64)>,
+    /// Versions of the book and of the answers about it, running step and definitions at the time.
+    made_at: Option<(u64, u64, u32, u64)>,
     /// What the verdict said of them: culprits and the growth of all.
     blamed: (Vec<Culprit>, f64),
     sites: Vec<(u32, u64, SiteView)>,
@@ -44,12 +45,13 @@ impl BookSnapshot {
     pub fn sites(
         &mut self,
         book: &Book,
+        answers: &Answers,
         now: u32,
         verdict: Option<&Verdict>,
         process: &ProcessInfo,
         names: &mut Names<'_>,
     ) -> Arc<[SiteView]> {
-        let made_at = Some((book.version, now, names.stacks.version()));
+        let made_at = Some((book.version, answers.version, now, names.stacks.version()));
         let culprits = verdict.map_or(&[][..], |verdict| &verdict.culprits);
         let total_growth = verdict.map_or(0.0, |verdict| verdict.growth_bytes_per_step);
         let blamed = (culprits.to_vec(), total_growth);
@@ -72,6 +74,7 @@ impl BookSnapshot {
             .into_iter()
             .map(|(_, view)| {
                 let mut view = view.clone();
+                view.retained = answers.of(view.id).cloned();
                 let blamed = rank
                     .get(&view.id)
                     .and_then(|rank| verdict.map(|verdict| verdict.culprits[*rank]));
@@ -177,6 +180,7 @@ fn show(site: &Site, now: u32, process: &ProcessInfo, names: &mut Names<'_>) -> 
         sizes: site.sizes.view(),
         lifetimes: site.lifetimes.view(),
         trend: trend(&floor, now),
+        retained: None,
     }
 }
 

@@ -11,7 +11,7 @@ use vramscope_collector::{
     replay::Replay,
     view::{Backend, View},
 };
-use vramscope_events::{Record, Time};
+use vramscope_events::{Event, Holder, Holders, Record, Time};
 use vramscope_recording::{CheckpointAt, End, FORMAT, Recording, SessionInfo, Writer};
 
 /// Records a chunk, as a flush every 250 ms makes them.
@@ -137,6 +137,60 @@ fn every_case_replays_to_the_live_view() {
             assert_same(&moving.view(), view, &format!("{name} at {moment}"));
         }
         assert_eq!(moving.moment(), *end);
+    }
+}
+
+/// An answer about holders is an event as any other: after it, over a checkpoint, and before it.
+#[test]
+fn what_was_asked_replays() {
+    let path = (streams().into_iter())
+        .find(|path| path.ends_with("leak_optimizer_rebuilt.json.gz"))
+        .unwrap();
+    let stream = Stream::read(&path);
+    let mut records = stream.records(0, stream.len());
+    for share in [3, 2] {
+        let at = records.len() / share;
+        let used = records[..at]
+            .iter()
+            .filter_map(|record| match &record.event {
+                Event::Alloc(alloc) => Some((alloc.device, alloc.stack)),
+                _ => None,
+            });
+        let used: Vec<_> = used.collect();
+        let holder = Holder {
+            kind: "tensor".into(),
+            words: "`__main__.kept[*]` (a list)".into(),
+            short: "`__main__.kept`".into(),
+            path: "__main__.kept[*]".into(),
+            blocks: 10,
+            bytes: 10 << 20,
+            length: Some(at as u64),
+            bound: None,
+        };
+        let holders = Holders {
+            device: used[0].0,
+            stacks: used.iter().map(|(_, stack)| *stack).collect(),
+            survivors: 10,
+            asked: 10,
+            holders: vec![holder],
+            ..Holders::default()
+        };
+        let record = Record {
+            event: Event::Holders(holders.into()),
+            ..records[at].clone()
+        };
+        records.insert(at, record);
+    }
+    let live = live(&records, true);
+    let (_, last) = live.views.last().unwrap();
+    let answers: Vec<_> = (last.processes[0].devices[0].sites.iter())
+        .filter_map(|site| site.retained.as_ref())
+        .collect();
+    assert!(!answers.is_empty() && answers.iter().all(|answer| answer.grown(0).is_some()));
+    let mut moving = replay(&live.bytes);
+    for (moment, view) in live.views.iter().rev().chain(&live.views) {
+        moving.seek(*moment, &mut |_, _| {}).unwrap();
+        assert_same(&moving.view(), view, &format!("at {moment}"));
     }
 }
 

@@ -7,7 +7,11 @@ records PyTorch's own history with Python stacks. With --mid-run it prints "read
 (scripts sleep once a step) and goes on; some steps later it waits for a line, so that an attach falls
 between the two. It prints "quiet" when the script is done and its variables are still alive, waits for a
 line and ends; if the line says "die", at once, so that nothing is freed any more.
+
+Where QUIET_LEDGER names a file, the simulated driver writes its own ledger there, and PyTorch's segments
+go into TRUTH.json.
 """
+import ctypes
 import itertools
 import json
 import os
@@ -44,9 +48,11 @@ if not from_start:
 else:
     print("ready", os.getpid(), flush=True)
     sys.stdin.readline()
-    torch.cuda.memory._record_memory_history(
-        enabled="all", context="all", stacks="python", max_entries=1_000_000
-    )
+    # The driver's own allocator has no history.
+    if torch.cuda.get_allocator_backend() == "native":
+        torch.cuda.memory._record_memory_history(
+            enabled="all", context="all", stacks="python", max_entries=1_000_000
+        )
 
 with open(script, encoding="utf-8") as file:
     code = compile(file.read(), script, "exec")
@@ -80,6 +86,18 @@ for segment in torch.cuda.memory._snapshot()["segments"] if is_native else []:
                     ],
                 }
             )
+ledger = os.environ.get("QUIET_LEDGER")
+if ledger:
+    for segment in torch.cuda.memory._snapshot()["segments"] if is_native else []:
+        devices[segment["device"]].setdefault("segments", []).append(
+            {
+                "size": segment["total_size"],
+                "small": segment["segment_type"] == "small",
+                "private": tuple(segment["segment_pool_id"]) != (0, 0),
+                "blocks": [[block["size"], block["state"]] for block in segment["blocks"]],
+            }
+        )
+    assert ctypes.CDLL("libcuda.so.1").simcuda_write_ledger(ledger.encode()) == 0
 with open(truth_file, "w", encoding="utf-8") as file:
     json.dump(devices, file)
 print("quiet", flush=True)

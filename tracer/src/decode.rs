@@ -245,6 +245,20 @@ impl Decoder {
         self.driver_events = events;
     }
 
+    /// Tells what is not worth an event each time that it changes. To be called now and then, and
+    /// at the end.
+    pub fn settle(&mut self, time: Time, out: &mut Vec<Record>) {
+        for traced in self.processes.iter_mut().flatten() {
+            let process = traced.pid;
+            out.extend(traced.driver.pools_kept().map(|event| Record {
+                time,
+                process,
+                thread: Tid(0),
+                event,
+            }));
+        }
+    }
+
     fn push(&mut self, head: &wire::vs_header, event: Event, out: &mut Vec<Record>) {
         match self.process(head.process) {
             Some(traced) => out.push(Record {

@@ -4,7 +4,7 @@
 //! the ring must not wait for it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     ffi::OsString,
     sync::{Arc, Mutex},
     time::Duration,
@@ -12,9 +12,9 @@ use std::{
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use nvml_wrapper::{Device, Nvml, enums::device::UsedGpuMemory, error::NvmlError};
-use vramscope_events::{DeviceId, Event, Pid, Record, Tid};
+use vramscope_events::{Bytes, DeviceId, DeviceUser, Event, Pid, Record, Tid};
 
-use crate::{board::lock, session::now};
+use crate::{board::lock, session::now, target};
 
 /// Names the library to load, where the system's own is not the right one.
 const LIBRARY_VARIABLE: &str = "VRAMSCOPE_NVML";
@@ -63,6 +63,10 @@ impl Watched {
 pub struct Watch {
     nvml: Nvml,
     watched: Watched,
+    /// The other processes as they were told last, by process and its device.
+    told: HashMap<(Pid, DeviceId), Arc<[DeviceUser]>>,
+    /// Command lines of processes on the devices.
+    commands: HashMap<Pid, Arc<str>>,
 }
 
 impl Watch {
@@ -81,7 +85,12 @@ impl Watch {
             processes: Arc::default(),
             count,
         };
-        Ok(Watch { nvml, watched })
+        Ok(Watch {
+            nvml,
+            watched,
+            told: HashMap::new(),
+            commands: HashMap::new(),
+        })
     }
 
     /// Who is watched; can be changed at any time.
@@ -89,20 +98,16 @@ impl Watch {
         self.watched.clone()
     }
 
-    /// Asks and tells until `stop` is dropped or nobody listens.
-    pub fn run(self, stop: &Receiver<()>, records: &Sender<Vec<Record>>) {
-        loop {
-            if records.send(self.ask()).is_err() {
-                return;
-            }
-            match stop.recv_timeout(EVERY) {
-                Err(RecvTimeoutError::Timeout) => {}
-                _ => return,
-            }
+    /// Asks and tells until `stop` is dropped or nobody listens; a last time at the end, so that the
+    /// last figures are of when the last events are.
+    pub fn run(mut self, stop: &Receiver<()>, records: &Sender<Vec<Record>>) {
+        let mut last = false;
+        while records.send(self.ask()).is_ok() && !last {
+            last = !matches!(stop.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
         }
     }
 
-    fn ask(&self) -> Vec<Record> {
+    fn ask(&mut self) -> Vec<Record> {
         let mut records = Vec::new();
         // Each device is asked once, however many processes see it.
         let mut asked: Vec<(Visible, Option<Use>)> = Vec::new();
@@ -118,23 +123,51 @@ impl Watch {
                         asked.len() - 1
                     }
                 };
-                let Some(usage) = &asked[found].1 else {
-                    continue;
-                };
-                records.push(Record {
-                    time: now(),
-                    process: process.pid,
-                    thread: Tid(0),
-                    event: Event::DeviceMemory {
-                        device: DeviceId(number as u16),
-                        total: usage.total,
-                        free: usage.free,
-                        used_by_process: usage.by_process(process.pid),
-                    },
-                });
+                if let Some(usage) = &asked[found].1 {
+                    self.tell(process.pid, DeviceId(number as u16), usage, &mut records);
+                }
             }
         }
+        // A process number may be used again.
+        let uses = || asked.iter().filter_map(|(_, usage)| usage.as_ref());
+        self.commands
+            .retain(|pid, _| uses().any(|usage| usage.users.contains_key(pid)));
         records
+    }
+
+    fn tell(&mut self, pid: Pid, device: DeviceId, usage: &Use, records: &mut Vec<Record>) {
+        let mut push = |event| {
+            records.push(Record {
+                time: now(),
+                process: pid,
+                thread: Tid(0),
+                event,
+            });
+        };
+        push(Event::DeviceMemory {
+            device,
+            total: usage.total,
+            free: usage.free,
+            used_by_process: usage.users.get(&pid).copied().flatten(),
+        });
+        let others = usage.users.iter().filter(|(other, _)| **other != pid);
+        let users: Arc<[DeviceUser]> = others
+            .map(|(pid, bytes)| DeviceUser {
+                pid: *pid,
+                command: self.command(*pid),
+                bytes: *bytes,
+            })
+            .collect();
+        let told = self.told.entry((pid, device)).or_default();
+        if *told != users {
+            *told = Arc::clone(&users);
+            push(Event::DeviceUsers { device, users });
+        }
+    }
+
+    fn command(&mut self, pid: Pid) -> Arc<str> {
+        let known = self.commands.entry(pid);
+        Arc::clone(known.or_insert_with(|| target::command_of(pid.0).unwrap_or_default().into()))
     }
 
     fn usage(&self, visible: &Visible) -> Result<Use, NvmlError> {
@@ -143,33 +176,36 @@ impl Watch {
             Visible::Uuid(uuid) => self.nvml.device_by_uuid(uuid.as_str()),
         }?;
         let memory = device.memory_info()?;
-        let processes = device.running_compute_processes().unwrap_or_default();
         Ok(Use {
             total: memory.total,
             free: memory.free,
-            processes: processes
-                .into_iter()
-                .filter_map(|process| match process.used_gpu_memory {
-                    UsedGpuMemory::Used(bytes) => Some((Pid(process.pid), bytes)),
-                    UsedGpuMemory::Unavailable => None,
-                })
-                .collect(),
+            users: users(&device),
         })
     }
 }
 
 /// What a device says of itself; in bytes.
 struct Use {
-    total: u64,
-    free: u64,
-    processes: Vec<(Pid, u64)>,
+    total: Bytes,
+    free: Bytes,
+    /// What each process has taken, where that is told.
+    users: BTreeMap<Pid, Option<Bytes>>,
 }
 
-impl Use {
-    fn by_process(&self, pid: Pid) -> Option<u64> {
-        let found = self.processes.iter().find(|(of, _)| *of == pid);
-        found.map(|(_, bytes)| *bytes)
+/// A process that draws and computes is listed twice, with all that it uses each time.
+fn users(device: &Device<'_>) -> BTreeMap<Pid, Option<Bytes>> {
+    let compute = device.running_compute_processes().unwrap_or_default();
+    let graphics = device.running_graphics_processes().unwrap_or_default();
+    let mut users = BTreeMap::new();
+    for process in graphics.into_iter().chain(compute) {
+        let bytes = match process.used_gpu_memory {
+            UsedGpuMemory::Used(bytes) => Some(bytes),
+            UsedGpuMemory::Unavailable => None,
+        };
+        let known = users.entry(Pid(process.pid)).or_insert(None);
+        *known = bytes.max(*known);
     }
+    users
 }
 
 /// The devices in the process's order. CUDA numbers devices by speed unless `CUDA_DEVICE_ORDER` is

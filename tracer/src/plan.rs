@@ -150,6 +150,43 @@ const DRIVER: &[(&str, &[&str], u32, bool)] = &[
         wire::vs_driver_function_VS_VMM_UNMAP,
         false,
     ),
+    (
+        "cuStreamBeginCapture",
+        &[
+            "cuStreamBeginCapture",
+            "cuStreamBeginCapture_ptsz",
+            "cuStreamBeginCapture_v2",
+            "cuStreamBeginCapture_v2_ptsz",
+            "cuStreamBeginCaptureToGraph",
+            "cuStreamBeginCaptureToGraph_ptsz",
+        ],
+        wire::vs_driver_function_VS_CAPTURE_BEGIN,
+        true,
+    ),
+    (
+        "cuStreamEndCapture",
+        &["cuStreamEndCapture", "cuStreamEndCapture_ptsz"],
+        wire::vs_driver_function_VS_CAPTURE_END,
+        false,
+    ),
+    (
+        "cuMemPoolTrimTo",
+        &["cuMemPoolTrimTo"],
+        wire::vs_driver_function_VS_POOL_TRIM,
+        false,
+    ),
+    (
+        "cuMemPoolDestroy",
+        &["cuMemPoolDestroy"],
+        wire::vs_driver_function_VS_POOL_DESTROY,
+        false,
+    ),
+    (
+        "cuMemPoolSetAttribute",
+        &["cuMemPoolSetAttribute"],
+        wire::vs_driver_function_VS_POOL_THRESHOLD,
+        false,
+    ),
 ];
 
 /// What marks a step, where the user named a place in machine code.
@@ -239,8 +276,19 @@ impl Plan {
                 .any(|(_, symbols, _, _)| symbols.contains(&symbol))
         });
         self.driver_layer = found.is_ok();
-        let consequence = "device memory taken this way is not seen";
         for &(name, symbols, function, returns) in DRIVER {
+            let consequence = match function {
+                wire::vs_driver_function_VS_CAPTURE_BEGIN
+                | wire::vs_driver_function_VS_CAPTURE_END => {
+                    "private pools of CUDA graphs count as cache like any other"
+                }
+                wire::vs_driver_function_VS_POOL_TRIM
+                | wire::vs_driver_function_VS_POOL_DESTROY
+                | wire::vs_driver_function_VS_POOL_THRESHOLD => {
+                    "what the driver's memory pools keep counts as unknown"
+                }
+                _ => "device memory taken this way is not seen",
+            };
             let probe = match &found {
                 Err(reason) => absent(name, reason, consequence),
                 Ok((library, functions)) => {
@@ -399,7 +447,13 @@ fn driver(
 ) -> Probe {
     let mut attachments = Vec::new();
     let mut notes = Vec::new();
+    // Several names may stand for one function.
+    let mut placed = Vec::new();
     for function in functions {
+        if placed.contains(&function.file_offset) {
+            continue;
+        }
+        placed.push(function.file_offset);
         let place = planner::place(&function.code, &ARGUMENTS[..4]);
         let mut enter = at(library, function, program::DRIVER_ENTER, &place);
         enter.function = id as u16;

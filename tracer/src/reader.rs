@@ -59,6 +59,9 @@ pub(crate) struct Reader {
     /// To be told of when the ring has been emptied.
     ended: Vec<u16>,
     retired: Vec<u16>,
+    /// Keeps the watch over the devices going until the ring is empty: its last figures are then of
+    /// the same moment as the last events.
+    _watch: Sender<()>,
 }
 
 /// Losses told so far.
@@ -108,6 +111,7 @@ impl Reader {
         names: Option<Sender<Nameless>>,
         sender: Sender<Vec<Record>>,
         stop: Arc<AtomicBool>,
+        watch: Sender<()>,
     ) -> Reader {
         let decoder = Decoder::default();
         Reader {
@@ -124,6 +128,7 @@ impl Reader {
             live: Vec::new(),
             ended: Vec::new(),
             retired: Vec::new(),
+            _watch: watch,
         }
     }
 
@@ -138,6 +143,7 @@ impl Reader {
             if last_look.elapsed() >= HOUSEKEEPING || stopping {
                 last_look = Instant::now();
                 self.tell_losses(&mut batch);
+                self.decoder.settle(now(), &mut batch);
             }
             if !full {
                 self.tell_ends(&mut batch);

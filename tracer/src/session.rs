@@ -199,7 +199,9 @@ impl Session {
             threads.push(spawn("symbols", move || name_frames(&nameless, &to))?);
             names = Some(asked);
         }
-        let reader = Reader::new(maps, noticed, freed, names, sender, Arc::clone(&stop));
+        let stopped = Arc::clone(&stop);
+        let listens = watch.clone();
+        let reader = Reader::new(maps, noticed, freed, names, sender, stopped, listens);
         threads.push(spawn("ring-reader", move || reader.run())?);
         let board = tree.board();
         let begun = tree.begin(prospect);

@@ -26,6 +26,11 @@ pub fn info(pid: u32, mappings: &[Mapping], python: Option<&Python>) -> ProcessI
 
 /// The command line, arguments separated by spaces; the name where there is none.
 pub fn command(pid: u32) -> String {
+    command_of(pid).unwrap_or_else(|| "?".into())
+}
+
+/// The same; `None` where neither can be read: no such process in our pid namespace.
+pub fn command_of(pid: u32) -> Option<String> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let words: Vec<_> = line
         .split(|byte| *byte == 0)
@@ -33,10 +38,11 @@ pub fn command(pid: u32) -> String {
         .map(String::from_utf8_lossy)
         .collect();
     if !words.is_empty() {
-        return words.join(" ");
+        return Some(words.join(" "));
     }
     fs::read_to_string(format!("/proc/{pid}/comm"))
-        .map_or_else(|_| "?".into(), |name| format!("[{}]", name.trim_end()))
+        .ok()
+        .map(|name| format!("[{}]", name.trim_end()))
 }
 
 /// What a process is among others. `copy_of`: who it is a copy of, by fork(2) alone.

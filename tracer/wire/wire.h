@@ -115,6 +115,10 @@ enum vs_driver_function {
 	VS_MULTICAST_CREATE = 24, /* address: handle, size */
 	VS_MULTICAST_BIND = 25,   /* address: handle, size, extra: memory's handle or address */
 	VS_MULTICAST_UNBIND = 26, /* address: handle, size, device */
+	/* These say what memory is taken for. */
+	VS_CAPTURE_BEGIN = 27, /* address: stream */
+	VS_CAPTURE_END = 28,   /* address: stream */
+	VS_POOL_THRESHOLD = 29, /* address: pool, size: bytes that it may keep at a synchronisation */
 };
 
 struct vs_driver {

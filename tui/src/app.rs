@@ -11,7 +11,7 @@ use vramscope_collector::{
 use vramscope_events::{DeviceId, Layer, Pid, Time};
 
 use crate::{
-    feed::Playback,
+    feed::{Playback, Question},
     keys::{Scope, Screen},
     layout::{self, Areas},
     prompt::Prompt,
@@ -93,6 +93,18 @@ pub struct OpenSite {
     pub live: bool,
 }
 
+/// Whether the user agrees that code runs in the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Consent {
+    /// Nobody has asked.
+    #[default]
+    NotAsked,
+    /// The next key tells.
+    Asked,
+    /// It was given, for this session.
+    Given,
+}
+
 /// Everything.
 pub struct App {
     /// How things look.
@@ -115,6 +127,12 @@ pub struct App {
     pub wanted: Option<Time>,
     /// How a recording moves by itself.
     pub playback: Option<Playback>,
+    /// What asking for holders does to the process, or why nobody can be asked.
+    pub may_ask: Result<String, String>,
+    /// Whether the user is being asked for consent to it; and has given it.
+    pub consent: Consent,
+    /// The last question about holders.
+    pub question: Option<Question>,
     /// Which view is shown.
     pub screen: Screen,
     /// The site shown whole, over the view.
@@ -181,6 +199,9 @@ impl App {
             span: None,
             wanted: None,
             playback: None,
+            may_ask: Err(String::new()),
+            consent: Consent::default(),
+            question: None,
             screen: Screen::default(),
             site: None,
             help: false,

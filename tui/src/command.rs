@@ -11,6 +11,7 @@ use vramscope_events::Layer;
 
 use crate::{
     app::{App, Source},
+    ask,
     keys::Screen,
 };
 
@@ -20,7 +21,13 @@ pub fn equivalent(app: &App, columns: usize) -> String {
     let report = format!("vramscope report {subject}");
     let by = grouping_name(app.query.grouping);
     if let Some(open) = &app.site {
-        return site(&report, open.site.own_frame(), columns);
+        let asked = open.site.retained.is_some() || ask::state(app).is_some();
+        return match (asked, &app.source, place(open.site.own_frame())) {
+            (true, Source::Process(pid), Some((file, line))) => {
+                format!("vramscope holders {pid} --line {file}:{line}")
+            }
+            _ => site(&report, open.site.own_frame(), columns),
+        };
     }
     match (app.screen, &app.source) {
         (Screen::Sites, _) if app.layer == Layer::Driver => {
@@ -43,15 +50,18 @@ pub fn equivalent(app: &App, columns: usize) -> String {
     }
 }
 
+/// A frame's file and line, where a shell reads them as they are.
+fn place(frame: Option<&FrameView>) -> Option<(&str, u32)> {
+    let frame = frame?;
+    let file = frame.file.rsplit('/').next()?;
+    let plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+    let clear = frame.line > 0 && file.len() <= 60 && file.chars().all(plain);
+    clear.then_some((file, frame.line))
+}
+
 /// One site. Its number means nothing in another session, its place does.
 fn site(report: &str, frame: Option<&FrameView>, columns: usize) -> String {
-    let place = frame.and_then(|frame| {
-        let file = frame.file.rsplit('/').next()?;
-        let plain = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
-        let clear = frame.line > 0 && file.len() <= 60 && file.chars().all(plain);
-        clear.then_some((file, frame.line))
-    });
-    let Some((file, line)) = place else {
+    let Some((file, line)) = place(frame) else {
         return format!("{report} --group stack");
     };
     let json = format!("{report} --format json");

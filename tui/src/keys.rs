@@ -70,6 +70,8 @@ pub enum Action {
     Flamegraph,
     /// Write the report.
     Report,
+    /// Ask what holds the survivors of a site.
+    Holders,
     /// Move the time cursor of a recording, in hundredths of its length.
     Seek(i32),
     /// Play a recording faster or slower.
@@ -242,6 +244,7 @@ pub const BINDINGS: &[Binding] = &[
     bind(SITES, &[Char('s')], A::Sort, "sort", "next order: growth, live, survivors, generations, age, since mark, total, name"),
     bind(SITES, &[Char('r')], A::Reverse, "", "turn the order round"),
     bind(SITES, &[Char('g')], A::Group, "group", "next grouping: line, function, module, stack"),
+    bind(SITES, &[Char('h')], A::Holders, "holders", "ask the process what holds the survivors of the selected site; runs code in it, after a confirmation"),
 
     bind(TREE, &[Named(KeyCode::Right), Char('l')], A::Expand, "unfold", "unfold; on an unfolded row, go to its first child"),
     bind(TREE, &[Named(KeyCode::Left), Char('h')], A::Collapse, "fold", "fold; on a folded row, go to its parent"),
@@ -252,6 +255,7 @@ pub const BINDINGS: &[Binding] = &[
 
     bind(Site, &[Named(KeyCode::Right), Char('n')], A::Neighbour(1), "next", "the next site of the table"),
     bind(Site, &[Named(KeyCode::Left), Char('N')], A::Neighbour(-1), "previous", "the site before"),
+    bind(Site, &[Char('h')], A::Holders, "holders", "ask the process what holds its survivors; runs code in it, after a confirmation"),
 
     bind(PROCESSES, &[Named(KeyCode::Enter)], A::Open, "choose", "look at the selected process and device in every view"),
 

@@ -18,6 +18,7 @@
 #![deny(unsafe_code)]
 
 mod app;
+mod ask;
 mod chart;
 mod command;
 mod error;
@@ -35,13 +36,14 @@ mod table;
 mod terminal;
 mod text;
 mod theme;
+mod time;
 mod tree;
 mod update;
 mod views;
 
 pub use app::Source;
 pub use error::TuiError;
-pub use feed::{Feed, Playback};
+pub use feed::{About, Asking, Feed, Playback, Question};
 pub use input::{Input, Inputs};
 pub use keys::markdown as keys_markdown;
 pub use live::LiveView;

@@ -16,6 +16,7 @@ use vramscope_collector::view::View;
 
 use crate::{
     app::{App, Source},
+    ask,
     error::TuiError,
     feed::Feed,
     files,
@@ -134,6 +135,8 @@ impl Session {
         let mut app = App::new(options.theme, options.source.clone(), size, feed.view());
         update(&mut app, Message::Span(feed.span()));
         update(&mut app, Message::Playback(feed.playback()));
+        update(&mut app, Message::MayAsk(feed.may_ask()));
+        update(&mut app, Message::Question(feed.question()));
         let mut schedule = Schedule::default();
         let mut stale = true;
         loop {
@@ -208,6 +211,12 @@ impl Session {
                 let note = files::write_flamegraph(app, directory);
                 update(app, Message::Note(note));
             }
+            Some(Effect::Ask) => {
+                if let Some(about) = ask::about(app) {
+                    feed.ask(about);
+                    update(app, Message::Question(feed.question()));
+                }
+            }
             Some(Effect::Play(playback)) => feed.play(playback),
             Some(Effect::Seek(moment)) => {
                 feed.seek(moment);
@@ -263,6 +272,11 @@ impl Schedule {
         let playback = feed.playback();
         if playback != app.playback {
             update(app, Message::Playback(playback));
+            new = true;
+        }
+        let question = feed.question();
+        if question != app.question {
+            update(app, Message::Question(question));
             new = true;
         }
         let start = Instant::now();

@@ -10,13 +10,13 @@ use vramscope_collector::{
 use vramscope_events::{Layer, Time};
 
 use crate::{
-    app::{App, Note, OpenSite},
-    command,
-    feed::Playback,
+    app::{App, Consent, Note, OpenSite},
+    ask, command,
+    feed::{Playback, Question},
     keys::{self, Action, Screen},
     prompt::{Edited, Prompt},
     table::{Mark, Order},
-    views,
+    time, views,
 };
 
 /// What comes in.
@@ -34,6 +34,10 @@ pub enum Message {
     Span(Option<(Time, Time)>),
     /// How a recording moves by itself.
     Playback(Option<Playback>),
+    /// What asking for holders does, or why nobody can be asked.
+    MayAsk(Result<String, String>),
+    /// What became of the question about holders.
+    Question(Option<Question>),
     /// Something outside is done.
     Note(Note),
 }
@@ -55,6 +59,8 @@ pub enum Effect {
     Seek(Time),
     /// Let a recording move so.
     Play(Playback),
+    /// Ask what holds the survivors of the open site.
+    Ask,
 }
 
 /// Takes a message.
@@ -94,6 +100,14 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
             app.playback = playback;
             None
         }
+        Message::MayAsk(may_ask) => {
+            app.may_ask = may_ask;
+            None
+        }
+        Message::Question(question) => {
+            app.question = question;
+            None
+        }
         Message::Note(note) => {
             app.note = Some(note);
             None
@@ -103,7 +117,7 @@ pub fn update(app: &mut App, message: Message) -> Option<Effect> {
     effect
 }
 
-fn show_latest(app: &mut App) {
+pub(crate) fn show_latest(app: &mut App) {
     app.view = Arc::clone(&app.latest);
     app.look_again();
 }
@@ -115,6 +129,10 @@ fn on_key(app: &mut App, key: &KeyEvent) -> Option<Effect> {
         return None;
     }
     let action = keys::action(key, app.scope());
+    if app.consent == Consent::Asked {
+        let asks = matches!(key.code, KeyCode::Char('h' | 'y'));
+        return ask::answer(app, asks);
+    }
     if app.help {
         return on_help_key(app, key, action);
     }
@@ -124,7 +142,7 @@ fn on_key(app: &mut App, key: &KeyEvent) -> Option<Effect> {
         Action::Redraw => return Some(Effect::Redraw),
         Action::Flamegraph => return Some(Effect::WriteFlamegraph),
         Action::Report => return Some(Effect::WriteReport),
-        Action::Seek(hundredths) => return seek(app, hundredths),
+        Action::Seek(hundredths) => return time::seek(app, hundredths),
         Action::Help => {
             app.help = true;
             app.help_scroll = 0;
@@ -142,13 +160,19 @@ fn on_key(app: &mut App, key: &KeyEvent) -> Option<Effect> {
         Action::First => scroll(app, isize::MIN / 2),
         Action::Last => scroll(app, isize::MAX / 2),
         Action::Neighbour(rows) => neighbour(app, rows as isize),
-        Action::Sort | Action::Reverse | Action::Group => ask(app, action?),
+        Action::Sort | Action::Reverse | Action::Group => reorder(app, action?),
+        Action::Holders => {
+            if app.site.is_none() {
+                open_row(app, app.selected_row());
+            }
+            return ask::ask(app);
+        }
         Action::Filter => {
             let present = app.query.filter.as_ref().map_or("", |filter| filter.text());
             app.prompt = Some(Prompt::new(present));
         }
-        Action::Freeze => return freeze(app),
-        Action::Speed(by) => return speed(app, by as isize),
+        Action::Freeze => return time::freeze(app),
+        Action::Speed(by) => return time::speed(app, by as isize),
         Action::Mark => mark(app),
         Action::Unmark => unmark(app),
         Action::Process(by) => next_process(app, by as isize),
@@ -300,11 +324,11 @@ fn scroll(app: &mut App, by: isize) {
     }
 }
 
-fn moved(at: usize, by: isize, last: usize) -> usize {
+pub(crate) fn moved(at: usize, by: isize, last: usize) -> usize {
     at.saturating_add_signed(by).min(last)
 }
 
-fn ask(app: &mut App, action: Action) {
+fn reorder(app: &mut App, action: Action) {
     match action {
         Action::Reverse => app.query.reversed = !app.query.reversed,
         Action::Group => {
@@ -344,61 +368,6 @@ fn next_order(app: &App) -> Order {
     }
     let at = orders.iter().position(|&order| order == app.query.order);
     orders[at.map_or(0, |at| (at + 1) % orders.len())]
-}
-
-/// Seconds of a recording a second.
-const SPEEDS: [f64; 9] = [0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0];
-
-fn speed(app: &mut App, by: isize) -> Option<Effect> {
-    let Some(playback) = app.playback else {
-        only_recordings(app);
-        return None;
-    };
-    let at = SPEEDS.iter().position(|&speed| speed >= playback.speed);
-    let at = moved(at.unwrap_or(0), by, SPEEDS.len() - 1);
-    Some(play(
-        app,
-        Playback {
-            speed: SPEEDS[at],
-            ..playback
-        },
-    ))
-}
-
-fn play(app: &mut App, playback: Playback) -> Effect {
-    app.playback = Some(playback);
-    note(
-        app,
-        match playback.playing {
-            true => format!("playing at {}x; < and > change it", playback.speed),
-            false => format!("paused; space plays at {}x", playback.speed),
-        },
-    );
-    Effect::Play(playback)
-}
-
-fn only_recordings(app: &mut App) {
-    note(
-        app,
-        "the time cursor moves only in a recording: vramscope live FILE".into(),
-    );
-}
-
-fn freeze(app: &mut App) -> Option<Effect> {
-    if let Some(playback) = app.playback {
-        return Some(play(
-            app,
-            Playback {
-                playing: !playback.playing,
-                ..playback
-            },
-        ));
-    }
-    app.frozen = !app.frozen;
-    if !app.frozen {
-        show_latest(app);
-    }
-    None
 }
 
 fn mark(app: &mut App) {
@@ -467,23 +436,7 @@ fn next_device(app: &mut App) {
     }
 }
 
-fn seek(app: &mut App, hundredths: i32) -> Option<Effect> {
-    let Some((first, last)) = app.span else {
-        only_recordings(app);
-        return None;
-    };
-    let length = i128::from(last.0.saturating_sub(first.0));
-    // A feed may take its time: a key held down goes on from where it will be.
-    let from = app.wanted.unwrap_or(app.latest.now);
-    let moment = i128::from(from.0) + length * i128::from(hundredths) / 100;
-    let moment = moment.clamp(i128::from(first.0), i128::from(last.0.max(first.0)));
-    app.frozen = false;
-    let moment = u64::try_from(moment).ok().map(Time)?;
-    app.wanted = Some(moment);
-    Some(Effect::Seek(moment))
-}
-
-fn note(app: &mut App, text: String) {
+pub(crate) fn note(app: &mut App, text: String) {
     app.note = Some(Note {
         text,
         failed: false,

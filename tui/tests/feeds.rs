@@ -7,7 +7,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc};
 use common::{options, screen_of, text};
 use vramscope_collector::{fixture, view::View};
 use vramscope_events::Time;
-use vramscope_tui::{Feed, Playback, Theme};
+use vramscope_tui::{About, Asking, Feed, Playback, Question, Theme};
 
 const SIZE: (u16, u16) = (100, 30);
 
@@ -117,6 +117,122 @@ fn a_live_session_has_no_time_cursor() {
     let mut feed = common::Fixed(Arc::new(fixture::leak()));
     let buffer = screen_of(&mut feed, "]", SIZE, options(Theme::default()));
     assert!(text(&buffer).contains("the time cursor moves only in a recording"));
+}
+
+/// A live session that can be asked, and does not answer by itself.
+struct Asked {
+    view: Arc<View>,
+    questions: Vec<About>,
+    state: Asking,
+}
+
+impl Asked {
+    fn new(view: View, state: Asking) -> Asked {
+        Asked {
+            view: Arc::new(view),
+            questions: Vec::new(),
+            state,
+        }
+    }
+}
+
+impl Feed for Asked {
+    fn view(&mut self) -> Arc<View> {
+        Arc::clone(&self.view)
+    }
+
+    fn ended(&self) -> Option<String> {
+        None
+    }
+
+    fn may_ask(&self) -> Result<String, String> {
+        Ok("this runs code in the process".into())
+    }
+
+    fn ask(&mut self, about: About) {
+        self.questions.push(about);
+    }
+
+    fn question(&self) -> Option<Question> {
+        let about = self.questions.last()?.clone();
+        let state = self.state.clone();
+        Some(Question { about, state })
+    }
+}
+
+#[test]
+fn nobody_is_asked_without_consent() {
+    let mut feed = Asked::new(fixture::leak(), Asking::Waiting);
+    let picture = text(&screen_of(&mut feed, "h", SIZE, options(Theme::default())));
+    assert!(
+        picture.contains("h or y asks, any other key does not: this runs code in the process"),
+        "{picture}"
+    );
+    assert_eq!(feed.questions, []);
+    // Another key takes it back, and does nothing else.
+    for other in ["h<esc>", "hn", "hq"] {
+        let picture = text(&screen_of(
+            &mut feed,
+            other,
+            SIZE,
+            options(Theme::default()),
+        ));
+        assert!(!picture.contains("Held by"), "{picture}");
+        assert!(picture.contains("callers first"), "{picture}");
+        assert_eq!(feed.questions, [], "{other}");
+    }
+}
+
+#[test]
+fn a_question_is_about_the_selected_line() {
+    let mut feed = Asked::new(fixture::leak(), Asking::Waiting);
+    let buffer = screen_of(&mut feed, "hh", SIZE, options(Theme::default()));
+    assert!(
+        text(&buffer).contains("asking the process"),
+        "{}",
+        text(&buffer)
+    );
+    let sites = &feed.view.processes[0].devices[0].sites;
+    let first = sites[0].own_frame().unwrap();
+    let about = &feed.questions[0];
+    assert_eq!(about.process, feed.view.processes[0].info.pid);
+    let on_the_line = |id| {
+        let site = sites.iter().find(|site| site.id == id).unwrap();
+        let own = site.own_frame().unwrap();
+        (&own.file, own.line) == (&first.file, first.line)
+    };
+    assert!(about.sites.contains(&sites[0].id));
+    assert!(about.sites.iter().all(|id| on_the_line(*id)));
+    // The second time nobody asks back; but one question at a time.
+    let mut feed = Asked::new(fixture::leak(), Asking::Answered);
+    screen_of(&mut feed, "hyh", SIZE, options(Theme::default()));
+    assert_eq!(feed.questions.len(), 2);
+    let mut feed = Asked::new(fixture::leak(), Asking::Waiting);
+    let buffer = screen_of(&mut feed, "hyh", SIZE, options(Theme::default()));
+    assert_eq!(feed.questions.len(), 1);
+    assert!(text(&buffer).contains("one at a time"), "{}", text(&buffer));
+}
+
+#[test]
+fn who_cannot_be_asked_says_why() {
+    let failed = Asking::Failed("process 4121: no answer within 18s: some thread".into());
+    let mut feed = Asked::new(fixture::leak(), failed);
+    let picture = text(&screen_of(&mut feed, "hy", SIZE, options(Theme::default())));
+    assert!(
+        picture.contains("no answer: process 4121: no answer within 18s"),
+        "{picture}"
+    );
+    // What the driver gave is held by no object.
+    let mut feed = Asked::new(fixture::leak(), Asking::Waiting);
+    let picture = text(&screen_of(&mut feed, "th", SIZE, options(Theme::default())));
+    assert!(picture.contains("press t"), "{picture}");
+    // A recording.
+    let mut feed = Recording::new(&Rc::default());
+    let picture = text(&screen_of(&mut feed, "h", SIZE, options(Theme::default())));
+    assert!(
+        picture.contains("only a running process can be asked"),
+        "{picture}"
+    );
 }
 
 /// A new view each time it is asked, and in the end none.

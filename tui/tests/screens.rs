@@ -51,6 +51,11 @@ fn one_site() {
 }
 
 #[test]
+fn who_holds_a_site() {
+    pictures("holders", fixture::asked, "<enter>");
+}
+
+#[test]
 fn memory() {
     pictures("memory", fixture::leak, "3");
 }

@@ -46,6 +46,8 @@ pub struct Block {
     pub step: u32,
     /// Whether the framework's allocator took it to cut tensors from (driver layer).
     pub segment: bool,
+    /// Whether it took it for the private pool of a graph.
+    pub graph: bool,
 }
 
 impl Checkpoint {
@@ -102,6 +104,7 @@ struct Owner {
     layer: Layer,
     device: DeviceId,
     segment: bool,
+    graph: bool,
 }
 
 /// Runs of blocks with one owner; in a run, a block is the distance of its address from the one
@@ -112,6 +115,7 @@ fn put_blocks(out: &mut Vec<u8>, blocks: &[Block]) {
         layer: block.layer,
         device: block.device,
         segment: block.segment,
+        graph: block.graph,
     };
     let runs: Vec<&[Block]> = blocks.chunk_by(|a, b| owner(a) == owner(b)).collect();
     put(out, runs.len() as u64);
@@ -119,7 +123,7 @@ fn put_blocks(out: &mut Vec<u8>, blocks: &[Block]) {
         put(out, run[0].process.0.into());
         out.push(run[0].layer as u8);
         put(out, run[0].device.0.into());
-        out.push(u8::from(run[0].segment));
+        out.push(u8::from(run[0].segment) | u8::from(run[0].graph) << 1);
         put(out, run.len() as u64);
         let grained = |value: u64| value.is_multiple_of(GRAIN);
         let grains = run
@@ -147,7 +151,7 @@ fn blocks(input: &mut Input<'_>) -> Result<Vec<Block>, Malformed> {
         let process = Pid(input.u32()?);
         let layer = layer(input.byte()?)?;
         let device = DeviceId(input.u16()?);
-        let segment = input.byte()? != 0;
+        let kind = input.byte()?;
         let count = input.count()?;
         let scale = input.varint()?;
         let (mut address, mut born) = (0u64, 0u64);
@@ -166,7 +170,8 @@ fn blocks(input: &mut Input<'_>) -> Result<Vec<Block>, Malformed> {
                 stack,
                 born: Time(born),
                 step: input.u32()?,
-                segment,
+                segment: kind & 1 != 0,
+                graph: kind & 2 != 0,
             });
         }
     }

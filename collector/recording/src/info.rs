@@ -5,7 +5,7 @@ use vramscope_events::{Backend, ProbeView, ProcessInfo, Time};
 
 /// The format that this crate writes. A reader refuses a higher major number, and reads any minor
 /// one: it skips chunks and fields that it does not know.
-pub const FORMAT: Format = Format { major: 1, minor: 0 };
+pub const FORMAT: Format = Format { major: 1, minor: 1 };
 
 /// A version of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use proptest::{collection::vec, option, prelude::*};
 use vramscope_events::{
-    Address, Alloc, DeviceId, Event, Frame, FrameId, FrameKind, Free, Layer, LostCause, Pid,
-    Record, StackId, StepMark, StepMarkKind, Tid, Time, Totals,
+    Address, Alloc, DeviceId, DeviceUser, Event, Frame, FrameId, FrameKind, Free, Layer, LostCause,
+    Pid, Record, StackId, StepMark, StepMarkKind, Tid, Time, Totals,
 };
 use vramscope_recording::{Piece, Recording, Writer};
 
@@ -90,7 +90,30 @@ fn event() -> impl Strategy<Value = Event> {
         count,
         cause: LostCause::RingFull,
     });
-    prop_oneof![4 => alloc, 4 => free, 1 => frame, 1 => stack, 1 => mark, 1 => lost]
+    let device = any::<u16>().prop_map(DeviceId);
+    let user = (any::<u32>(), ".{0,9}", option::of(any::<u64>()));
+    let user = user.prop_map(|(pid, command, bytes)| DeviceUser {
+        pid: Pid(pid),
+        command: command.as_str().into(),
+        bytes,
+    });
+    let users = (device.clone(), vec(user, 0..4)).prop_map(|(device, users)| Event::DeviceUsers {
+        device,
+        users: users.into(),
+    });
+    let capture = any::<bool>().prop_map(|began| Event::GraphCapture { began });
+    let mapped = (address(), address(), any::<u64>());
+    let mapped = mapped.prop_map(|(allocation, address, size)| Event::Mapped {
+        allocation,
+        address,
+        size,
+    });
+    let unmapped = (address(), any::<u64>());
+    let unmapped = unmapped.prop_map(|(address, size)| Event::Unmapped { address, size });
+    let kept = (device, any::<u64>());
+    let kept = kept.prop_map(|(device, bytes)| Event::PoolsKept { device, bytes });
+    let rare = prop_oneof![users, capture, mapped, unmapped, kept];
+    prop_oneof![4 => alloc, 4 => free, 1 => frame, 1 => stack, 1 => mark, 1 => lost, 1 => rare]
 }
 
 fn record() -> impl Strategy<Value = Record> {

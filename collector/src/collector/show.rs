@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use vramscope_events::Time;
+use rustc_hash::FxHashMap;
+use vramscope_events::{Pid, Time};
 
 use super::{Collector, is_gap, news_of};
 use crate::{
     device::Device,
     escape,
     log::Log,
+    shares,
     snapshot::{BookSnapshot, Names},
     view::{
-        DeviceView, LostView, ProcessInfo, ProcessView, Series, SiteId, SiteView, Verdict, View,
+        DeviceUser, DeviceView, LostView, ProcessInfo, ProcessView, Series, SiteId, SiteView,
+        Verdict, View,
     },
 };
 
@@ -21,6 +24,9 @@ impl Collector {
         let mut log = self.log.clone();
         let mut processes = Vec::with_capacity(self.processes.len());
         for index in 0..self.processes.len() {
+            if index > 0 && self.processes[index].left_nothing() {
+                continue;
+            }
             let verdicts = self.current_verdicts(index, now);
             self.log_changes(index, &verdicts, now, &mut log);
             processes.push(self.show_process(index, &verdicts, now));
@@ -83,6 +89,7 @@ impl Collector {
         };
         let step = process.steps.now();
         let info = &process.info;
+        let by_pid = &self.by_pid;
         let devices = process
             .devices
             .iter()
@@ -90,10 +97,19 @@ impl Collector {
             .map(|(device, verdict)| {
                 let key = (info.pid, device.id);
                 let snapshot = self.snapshots.entry(key).or_default();
-                show_device(device, verdict.as_ref(), step, info, snapshot, &mut names)
+                let mut view =
+                    show_device(device, verdict.as_ref(), step, info, snapshot, &mut names);
+                let shares = shares::show(device, &process.mappings, info, &mut names);
+                view.buckets = shares.buckets;
+                view.used = shares.used;
+                view.excess = shares.excess;
+                view.largest_request = shares.largest_request;
+                view.others = strangers(&device.shares.users, by_pid);
+                view
             });
         ProcessView {
             devices: devices.collect(),
+            host_bytes: process.host.ledger.bytes(),
             info: Arc::clone(info),
             exited: process.exited,
             steps: process.steps.view(process.exited.unwrap_or(now)),
@@ -114,9 +130,16 @@ fn show_device(
     } else {
         (None, verdict)
     };
-    let driver_sites = driver.sites(&device.driver, step, beside, process, names);
+    let driver_sites = driver.sites(
+        &device.driver,
+        &device.answers,
+        step,
+        beside,
+        process,
+        names,
+    );
     let sites = if device.tensor_layer {
-        tensor.sites(&device.tensor, step, main, process, names)
+        tensor.sites(&device.tensor, &device.answers, step, main, process, names)
     } else {
         Arc::clone(&driver_sites)
     };
@@ -124,7 +147,7 @@ fn show_device(
     DeviceView {
         device: device.id,
         allocated: device.totals.allocated,
-        reserved: device.totals.reserved,
+        reserved: device.reserved(),
         peak_allocated: device.peak,
         baseline: device.baseline().max(0) as u64,
         baseline_at_attach: device.totals_at_attach.allocated,
@@ -144,7 +167,22 @@ fn show_device(
             marks: device.marks.clone(),
         }),
         buckets: Vec::new(),
+        used: None,
+        excess: 0,
+        largest_request: 0,
+        others: Arc::default(),
     }
+}
+
+/// The users of a device that are not traced themselves, largest first.
+fn strangers(users: &Arc<[DeviceUser]>, traced: &FxHashMap<Pid, usize>) -> Arc<[DeviceUser]> {
+    if users.is_empty() {
+        return Arc::clone(users);
+    }
+    let strangers = users.iter().filter(|user| !traced.contains_key(&user.pid));
+    let mut strangers: Vec<_> = strangers.cloned().collect();
+    strangers.sort_by(|a, b| b.bytes.cmp(&a.bytes).then(a.pid.cmp(&b.pid)));
+    strangers.into()
 }
 
 /// Evidence names sites by number, since it is found before names are looked up; a person wants

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Changes with every change of what is saved: state of another version is not read.
-pub const STATE_VERSION: u32 = 1;
+pub const STATE_VERSION: u32 = 3;
 
 /// Why a checkpoint cannot be gone on from.
 #[derive(Debug, Error)]
@@ -192,6 +192,7 @@ fn blocks(process: &Process) -> Vec<Block> {
             born: block.time,
             step: block.step,
             segment: block.is_segment(),
+            graph: block.is_graph(),
         }));
         all[start..].sort_unstable_by_key(|block: &Block| block.address);
     }

@@ -113,6 +113,7 @@ prop_compose! {
             sizes: histogram.clone(),
             lifetimes: histogram,
             trend: trend.into(),
+            retained: None,
         };
         (site, steps)
     }

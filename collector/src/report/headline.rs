@@ -25,7 +25,7 @@ pub struct Headline {
     pub facts: String,
     /// The line that explains most of the growth: `train.py:27 probe_loss = model(probe)`.
     pub culprit: Option<String>,
-    /// Its share and what it likely is: `93 % of the growth; likely …`.
+    /// Its share and what holds it, or what it likely is: `93 % of the growth; likely …`.
     pub share: Option<String>,
     /// What to do; empty where nothing can be said.
     pub advice: String,
@@ -95,9 +95,11 @@ pub fn of_device(process: &ProcessView, device: &DeviceView) -> Headline {
     };
     let lines = culprit_lines(device);
     let first = lines.first();
-    let likely = verdict
-        .kind
-        .map(|kind| format!("; likely {}", kind_words(kind)));
+    // What the process said goes before what the stacks suggest.
+    let likely = match (&verdict.retained_by, verdict.kind) {
+        (Some(holder), _) => Some(format!("; held by {}", escape::line(holder, SENTENCE))),
+        (None, kind) => kind.map(|kind| format!("; likely {}", kind_words(kind))),
+    };
     Headline {
         word: class_word(verdict.class),
         tone: class_tone(verdict.class),
@@ -306,7 +308,7 @@ pub fn kind_words(kind: LeakKind) -> &'static str {
 }
 
 /// How grave a device's state is, gravest first: what a report opens with.
-fn rank(device: &DeviceView) -> u8 {
+pub fn rank(device: &DeviceView) -> u8 {
     match device.verdict.as_ref().map(|verdict| verdict.class) {
         Some(Class::Leak) => 0,
         Some(Class::OutsideFramework) => 1,

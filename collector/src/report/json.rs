@@ -2,7 +2,7 @@
 
 mod schema;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use vramscope_events::{Address, Bytes, DeviceId, FrameKind, LostCause, Pid};
 
@@ -11,9 +11,10 @@ use super::{Options, headline};
 use crate::{
     escape,
     grouping::{self, Groups},
+    ranks::{self, Findings},
     view::{
         Backend, Class, Confidence, DeviceView, FrameView, Grouping, LeakKind, LogLevel,
-        ProbeState, ProcessView, Rhythm, SiteId, SiteView, StepSource, Verdict, View,
+        ProbeState, ProcessView, Rhythm, Role, SiteId, SiteView, StepSource, Verdict, View,
     },
 };
 
@@ -103,6 +104,7 @@ fn document<'a>(view: &'a View, options: Options, survivors: Survivors<'_>) -> j
                 })
                 .collect(),
         },
+        together: together(view),
         lost: json::Lost {
             events: view.lost.events,
             by_cause: (view.lost.by_cause.iter())
@@ -165,8 +167,36 @@ fn process(process: &ProcessView) -> json::Process<'_> {
         python: info.python.as_deref(),
         torch: info.torch.as_deref(),
         rank: info.rank,
+        role: match info.role {
+            Role::Program => "program",
+            Role::Launcher => "launcher",
+            Role::Loader => "loader",
+            Role::Child => "child",
+        },
         exited: process.exited.is_some(),
+        host_bytes: process.host_bytes,
     }
+}
+
+fn together(view: &View) -> Option<json::Together> {
+    let findings = ranks::findings(view);
+    if findings == Findings::default() {
+        return None;
+    }
+    let list = |findings: Vec<ranks::Finding>| {
+        let findings = findings.into_iter().map(|finding| json::Finding {
+            pid: finding.process.0,
+            bytes: finding.bytes,
+            text: finding.text,
+            advice: finding.advice,
+        });
+        findings.collect()
+    };
+    Some(json::Together {
+        summary: findings.summary,
+        skewed: list(findings.skewed),
+        workers: list(findings.workers),
+    })
 }
 
 fn no_steps() -> json::Steps {
@@ -233,6 +263,9 @@ fn device<'a>(
         capacity: device.capacity,
         free: device.free,
         outside: device.outside,
+        used: device.used,
+        excess: device.excess,
+        largest_request: device.largest_request,
         tensor_layer: device.tensor_layer,
         ledger: json::Ledger {
             agreed: device.check.agreed,
@@ -243,8 +276,16 @@ fn device<'a>(
         },
         buckets: (device.buckets.iter())
             .map(|bucket| json::Bucket {
+                kind: bucket.kind,
                 name: &bucket.name,
                 bytes: bucket.bytes,
+            })
+            .collect(),
+        others: (device.others.iter())
+            .map(|user| json::Other {
+                pid: user.pid.0,
+                command: Some(&*user.command).filter(|command| !command.is_empty()),
+                bytes: user.bytes,
             })
             .collect(),
         verdict: (device.verdict.as_ref())
@@ -328,10 +369,41 @@ fn site<'a>(view: &View, group: &SiteView, stacks: &Stacks<'a>) -> json::Site<'a
                 generations: span.generations,
             })
             .collect(),
+        retained_by: retained(view, group, stacks),
         stack: member
             .map(|member| member.stack.iter().map(|one| frame(one)).collect())
             .unwrap_or_default(),
     }
+}
+
+fn retained<'a>(view: &View, group: &SiteView, stacks: &Stacks<'a>) -> Option<json::Retained<'a>> {
+    // The answer may be of another member than the one that names the group.
+    let wanted = group.retained.as_ref()?;
+    let mut known = stacks.0.values().filter_map(|site| site.retained.as_ref());
+    let retained = known.find(|retained| Arc::ptr_eq(retained, wanted))?;
+    let answer = &*retained.holders;
+    Some(json::Retained {
+        asked_seconds: retained.asked_at.seconds_since(view.started),
+        survivors: answer.survivors,
+        asked: answer.asked,
+        holders: (answer.holders.iter().enumerate())
+            .map(|(index, holder)| json::Holder {
+                words: &holder.words,
+                kind: &holder.kind,
+                path: &holder.path,
+                blocks: holder.blocks,
+                bytes: holder.bytes,
+                length: holder.length,
+                bound: holder.bound,
+                length_before: retained.lengths_before.get(index).copied().flatten(),
+            })
+            .collect(),
+        seconds_since_asked_before: (retained.asked_before)
+            .map(|before| retained.asked_at.seconds_since(before)),
+        partial: answer.partial.as_deref(),
+        notes: answer.notes.iter().map(String::as_str).collect(),
+        cost: &answer.cost,
+    })
 }
 
 fn frame(frame: &FrameView) -> json::Frame<'_> {
@@ -380,6 +452,7 @@ fn verdict<'a>(
         }),
         oom_in_seconds: oom.and_then(|oom| oom.seconds).and_then(finite),
         kind: verdict.kind.map(kind_name),
+        retained_by: verdict.retained_by.as_deref(),
         summary: &verdict.summary,
         evidence: verdict.evidence.iter().map(String::as_str).collect(),
         advice: &verdict.advice,

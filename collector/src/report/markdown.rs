@@ -3,13 +3,14 @@
 use super::{
     Options,
     headline::{self, Headline},
-    notes, paths,
+    holders, notes, paths, shares,
     stack::Row,
     table, text, units,
 };
 use crate::{
     escape,
-    grouping::Groups,
+    grouping::{self, Groups},
+    ranks::{self, Findings},
     view::{DeviceView, ProcessView, SiteView, View},
 };
 
@@ -24,6 +25,7 @@ pub fn report(view: &View, options: Options) -> String {
             heading(&mut out, &headline::of_device(process, device), whose);
         }
     }
+    together(&mut out, &ranks::findings(view));
     if all.len() > 1 {
         overview(&mut out, view);
     }
@@ -58,6 +60,23 @@ fn heading(out: &mut String, headline: &Headline, whose: Option<String>) {
     }
 }
 
+fn together(out: &mut String, findings: &Findings) {
+    if let Some(summary) = &findings.summary {
+        line(out, "");
+        line(out, &format!("**{}**", plain(summary)));
+    }
+    let named = findings.skewed.iter().chain(&findings.workers);
+    let texts: Vec<String> = named.map(|finding| finding.text.clone()).collect();
+    if !texts.is_empty() {
+        line(out, "");
+        bullets(out, &texts);
+    }
+    if let Some(finding) = findings.workers.first() {
+        line(out, "");
+        line(out, &format!("> {}", plain(&finding.advice)));
+    }
+}
+
 fn overview(out: &mut String, view: &View) {
     line(out, "");
     line(
@@ -74,10 +93,12 @@ fn overview(out: &mut String, view: &View) {
                 .map_or("-".into(), |rank| rank.to_string());
             let growth = verdict.map_or("-".into(), |v| units::growth(v.growth_bytes_per_step));
             let word = verdict.map_or("no verdict yet", |v| headline::class_word(v.class));
+            let role = ranks::role_words(process).map(|role| format!(", {role}"));
+            let role = role.unwrap_or_default();
             line(
                 out,
                 &format!(
-                    "| {rank} | {} | {} | {} | {} | {growth} | {word} |",
+                    "| {rank} | {} | {} | {} | {} | {growth} | {word}{role} |",
                     process.info.pid,
                     device.device,
                     units::bytes(device.allocated),
@@ -134,6 +155,7 @@ fn device(
             known(device.capacity),
         ),
     );
+    memory_table(out, device);
     if let Some(verdict) = &device.verdict {
         let mut why = vec![escape::line(&verdict.summary, headline::SENTENCE)];
         why.extend(
@@ -149,6 +171,60 @@ fn device(
     }
     sites(out, view, process, device, options);
     stack(out, process, device);
+    holders(out, view, process, device, options);
+}
+
+/// What keeps alive what was asked about.
+fn holders(
+    out: &mut String,
+    view: &View,
+    process: &ProcessView,
+    device: &DeviceView,
+    options: Options,
+) {
+    let groups = grouping::group(&device.sites, options.grouping);
+    for site in holders::answered(&groups) {
+        let Some(retained) = &site.retained else {
+            continue;
+        };
+        let asked = view.now.seconds_since(retained.asked_at);
+        line(out, "");
+        line(
+            out,
+            &format!(
+                "{}: {}",
+                code(&headline::site_words(site, process, 160)),
+                plain(&holders::opening(retained, asked)),
+            ),
+        );
+        line(out, "");
+        bullets(out, &holders::lines(retained));
+        bullets(out, &holders::remarks(retained));
+    }
+}
+
+fn memory_table(out: &mut String, device: &DeviceView) {
+    let rows = [shares::rows(device), shares::others(device)];
+    let heads = ["| share | | bytes |", "| other processes | | bytes |"];
+    for (rows, head) in rows.iter().zip(heads) {
+        if rows.is_empty() {
+            continue;
+        }
+        line(out, "");
+        line(out, head);
+        line(out, "|---|---:|---:|");
+        for row in rows {
+            let part = row.part.map_or(String::new(), units::percent);
+            line(
+                out,
+                &format!(
+                    "| {} | {part} | {} |",
+                    cell(&row.name),
+                    shares::bytes(row.bytes)
+                ),
+            );
+        }
+    }
 }
 
 fn sites(

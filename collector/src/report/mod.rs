@@ -3,12 +3,15 @@
 //! Each report is one function from a view and its options to a string: no I/O, no clock. All of
 //! them state the same facts, and none computes what the view does not say.
 
+mod driver;
 pub mod headline;
+pub mod holders;
 pub mod json;
 pub mod layout;
 pub mod markdown;
 pub mod notes;
 pub mod paths;
+pub mod shares;
 pub mod stack;
 pub mod table;
 pub mod text;

@@ -2,7 +2,7 @@
 
 use vramscope_events::LostCause;
 
-use super::units;
+use super::{shares, units};
 use crate::{
     escape,
     view::{Class, DeviceView, ProbeState, ProcessView, StepSource, View},
@@ -52,6 +52,26 @@ pub(super) fn cause_words(cause: LostCause) -> &'static str {
     }
 }
 
+/// What the driver's layer tells where nothing else is seen.
+fn driver_alone(process: &ProcessView) -> Vec<String> {
+    if process.info.torch.is_some() {
+        return vec![
+            "PyTorch does not report its blocks here (cudaMallocAsync does not): only what the \
+             driver gave is seen."
+                .into(),
+        ];
+    }
+    vec![
+        "There is no PyTorch allocator here: seen is what the process takes from the driver, which \
+         library asked, and on which line. Growth of that is certain."
+            .into(),
+        "An allocator with a pool of its own (CuPy, JAX, TensorFlow, RMM) takes large pieces and hands \
+         out parts of them unseen: a leak shows only when the pool grows, on the line that made it \
+         grow, and JAX and TensorFlow take most of the device at once unless told otherwise."
+            .into(),
+    ]
+}
+
 /// What is not known of one device, one sentence each.
 pub fn of_device(process: &ProcessView, device: &DeviceView) -> Vec<String> {
     let mut out = Vec::new();
@@ -76,12 +96,9 @@ pub fn of_device(process: &ProcessView, device: &DeviceView) -> Vec<String> {
         ));
     }
     if !device.tensor_layer {
-        out.push(
-            "PyTorch does not report its blocks here (cudaMallocAsync does not): only what the \
-             driver gave is seen."
-                .into(),
-        );
+        out.extend(driver_alone(process));
     }
+    out.extend(shares::notes(process, device));
     let check = &device.check;
     if check.corrected > 0 {
         out.push(format!(

@@ -20,6 +20,7 @@ use crate::{
 fn views() -> Vec<(&'static str, View)> {
     vec![
         ("leak", fixture::leak()),
+        ("asked", fixture::asked()),
         ("healthy", fixture::healthy()),
         ("growing", fixture::growing()),
         ("no_verdict_yet", fixture::no_verdict_yet()),
@@ -446,8 +447,8 @@ fn markdown_of_hostile_names_is_inert() {
             _ => {}
         }
     }
-    // Head and one row of the device, head and 13 lines of survivors.
-    assert_eq!(rows, [7; 16]);
+    // Head and one row of the device, head and 8 shares, head and 13 lines of survivors.
+    assert_eq!(rows, [&[7; 2][..], &[3; 9], &[7; 14]].concat());
 }
 
 /// Names that try hardest: to Markdown they are the code span they stand in.

@@ -1,14 +1,18 @@
 //! The report as text for a terminal or a log.
 
 use super::{
-    Options,
+    Options, driver,
     headline::{self, Headline},
+    holders,
     layout::{Color, Tone, left, right, wrap},
-    notes, stack, table, units,
+    notes,
+    shares::{self, Row},
+    stack, table, units,
 };
 use crate::{
     escape,
     grouping::{self, Groups},
+    ranks::{self, Findings},
     view::{Backend, DeviceView, ProbeState, ProcessView, SiteView, View},
 };
 
@@ -53,6 +57,7 @@ pub fn report(view: &View, options: Options, layout: Layout) -> String {
         Some((process, device)) => {
             let whose = (all.len() > 1).then(|| whose(process, device));
             out.headline(&headline::of_device(process, device), whose);
+            out.together(&ranks::findings(view));
             if all.len() > 1 {
                 out.overview(view);
             }
@@ -152,6 +157,30 @@ impl Writer {
         }
     }
 
+    /// What is to be said of all processes together.
+    fn together(&mut self, findings: &Findings) {
+        let width = self.layout.width;
+        let sentence = findings.summary.iter();
+        let skewed = findings.skewed.iter().map(|finding| &finding.text);
+        let workers = findings.workers.iter().map(|finding| &finding.text);
+        let texts: Vec<&String> = sentence.chain(skewed).chain(workers).collect();
+        if texts.is_empty() {
+            return;
+        }
+        self.blank();
+        for text in texts {
+            for line in wrap(text, width, 2) {
+                self.line(&line);
+            }
+        }
+        // The same for all of a kind.
+        if let Some(finding) = findings.workers.first() {
+            for line in wrap(&format!("-> {}", finding.advice), width, 3) {
+                self.line(&line);
+            }
+        }
+    }
+
     /// One line a device of every process.
     fn overview(&mut self, view: &View) {
         self.blank();
@@ -169,6 +198,7 @@ impl Writer {
             for device in &process.devices {
                 let verdict = device.verdict.as_ref();
                 let word = verdict.map_or("no verdict yet", |v| headline::class_word(v.class));
+                let role = ranks::role_words(process).map(|role| format!(", {role}"));
                 rows.push([
                     process
                         .info
@@ -179,7 +209,7 @@ impl Writer {
                     units::bytes(device.allocated),
                     units::bytes(device.reserved),
                     verdict.map_or("-".into(), |v| units::growth(v.growth_bytes_per_step)),
-                    word.into(),
+                    format!("{word}{}", role.unwrap_or_default()),
                 ]);
             }
         }
@@ -231,6 +261,7 @@ impl Writer {
         self.verdict(device);
         self.sites(view, process, device, options);
         self.culprit(process, device);
+        self.holders(view, process, device, options);
         let notes = notes::of_device(process, device);
         if !notes.is_empty() {
             self.blank();
@@ -259,14 +290,22 @@ impl Writer {
             }
         }
         self.labelled(&label, &text);
-        if !device.buckets.is_empty() {
-            let shares: Vec<String> = (device.buckets.iter())
-                .map(|bucket| {
-                    let name = escape::line(&bucket.name, 40);
-                    format!("{name} {}", units::bytes(bucket.bytes))
-                })
-                .collect();
-            self.labelled("shares", &shares.join("; "));
+        self.table("shares", &shares::rows(device));
+        self.table("others", &shares::others(device));
+    }
+
+    /// Sizes and parts beside a label, then what they are of.
+    fn table(&mut self, label: &str, rows: &[Row]) {
+        for (index, row) in rows.iter().enumerate() {
+            let label = if index == 0 { label } else { "" };
+            let bytes = right(&shares::bytes(row.bytes), 9);
+            let part = row
+                .part
+                .map_or(String::new(), |part| right(&units::percent(part), 8));
+            let beside = format!("{}{bytes}{part}  ", left(label, 10));
+            let room = self.layout.width.saturating_sub(escape::width(&beside));
+            let name = escape::line(&row.name, room.max(12));
+            self.line(&format!("{beside}{name}"));
         }
     }
 
@@ -371,7 +410,7 @@ impl Writer {
         }
         // Without a tensor layer the sites above are the driver's own.
         if device.tensor_layer && device.driver_live_bytes > 0 {
-            let parts = driver_parts(device);
+            let parts = driver::parts(device);
             let total = units::bytes(device.driver_live_bytes);
             let text = format!("{total} taken since the attach, holding the blocks above: {parts}");
             self.blank();
@@ -401,6 +440,35 @@ impl Writer {
         }
         for line in stack::lines(site, process, width, self.layout.color) {
             self.line(&line);
+        }
+    }
+
+    /// What keeps alive what was asked about.
+    fn holders(
+        &mut self,
+        view: &View,
+        process: &ProcessView,
+        device: &DeviceView,
+        options: Options,
+    ) {
+        let groups = grouping::group(&device.sites, options.grouping);
+        for site in holders::answered(&groups) {
+            let Some(retained) = &site.retained else {
+                continue;
+            };
+            let words = headline::site_words(site, process, self.layout.width - 4);
+            let asked = view.now.seconds_since(retained.asked_at);
+            self.blank();
+            let opening = format!("{words}: {}:", holders::opening(retained, asked));
+            for line in wrap(&opening, self.layout.width, 2) {
+                self.line(&line);
+            }
+            self.bullets(&holders::lines(retained));
+            for remark in holders::remarks(retained) {
+                for line in wrap(&remark, self.layout.width - 2, 2) {
+                    self.line(&format!("  {line}"));
+                }
+            }
         }
     }
 
@@ -438,36 +506,4 @@ fn probes(view: &View) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Driver memory by the line of the user's code that was running when it was taken, largest first.
-pub(super) fn driver_parts(device: &DeviceView) -> String {
-    let mut parts: Vec<(String, u64)> = Vec::new();
-    for site in device.driver_sites.iter() {
-        let place = match site.own_frame() {
-            Some(frame) => {
-                let file = frame.file.rsplit('/').next().unwrap_or_default();
-                match frame.line {
-                    0 => escape::line(file, 40),
-                    line => format!("{}:{line}", escape::line(file, 40)),
-                }
-            }
-            None => "no Python frame".into(),
-        };
-        match parts.iter_mut().find(|(name, _)| *name == place) {
-            Some((_, bytes)) => *bytes += site.live_bytes,
-            None => parts.push((place, site.live_bytes)),
-        }
-    }
-    parts.retain(|(_, bytes)| *bytes > 0);
-    parts.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    let shown = parts.iter().take(4);
-    let mut out: Vec<String> = shown
-        .map(|(name, bytes)| format!("{name} {}", units::bytes(*bytes)))
-        .collect();
-    if parts.len() > 4 {
-        let rest = parts[4..].iter().map(|(_, bytes)| bytes).sum();
-        out.push(format!("others {}", units::bytes(rest)));
-    }
-    out.join(", ")
 }

@@ -1,9 +1,24 @@
 //! What to do, in a sentence.
 
+use super::held::{Held, Says};
 use crate::view::{Class, LeakKind};
 
 /// The advice for a class and the kind of leak that the stacks suggest.
-pub(super) fn advice(class: Class, kind: Option<LeakKind>) -> &'static str {
+pub(super) fn advice(
+    class: Class,
+    kind: Option<LeakKind>,
+    held: Option<&Held<'_>>,
+) -> &'static str {
+    match held.map(|held| held.says) {
+        Some(Says::Fills { .. }) => {
+            return "Nothing leaks: the container stops at its bound, and the device has the room \
+                    that it still needs.";
+        }
+        Some(Says::Overflows { .. }) => {
+            return "Give the container a smaller bound, or keep what it holds on the CPU.";
+        }
+        _ => {}
+    }
     match class {
         Class::Leak | Class::Growing => match kind {
             Some(kind) => leak(kind),

@@ -3,6 +3,7 @@
 use super::{
     Findings,
     growth::Growth,
+    held::Says,
     suspects::{FEW_RISES, Suspect},
     words::{bytes, count, percent, steps},
 };
@@ -13,12 +14,27 @@ const MAX_SITES: usize = 3;
 
 /// The class in one sentence.
 pub(super) fn summary(findings: &Findings<'_>) -> String {
+    let own = own_summary(findings);
+    match &findings.held {
+        None => own,
+        Some(held) => match held.says {
+            Says::Fills { length, bound } => held.filling(length, bound),
+            _ => format!("{own}; {}", held.clause()),
+        },
+    }
+}
+
+fn own_summary(findings: &Findings<'_>) -> String {
     let floor = &findings.floor;
     let watched = u64::from(findings.circumstances.now);
+    let suspects = &findings.suspects;
     match (findings.class, &findings.growth) {
         (Class::Leak, Some(growth)) => format!(
             "blocks of {} survive; {} since step {}",
-            steps(generations(&findings.suspects.leaking)),
+            steps(match suspects.leaking.is_empty() {
+                true => generations(&suspects.growing),
+                false => generations(&suspects.leaking),
+            }),
             pace(growth),
             count(growth.since.into()),
         ),
@@ -113,6 +129,7 @@ fn what_would_decide(findings: &Findings<'_>, growth: &Growth) -> String {
 pub(super) fn evidence(findings: &Findings<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let suspects = &findings.suspects;
+    lines.extend(findings.held.iter().map(|held| held.evidence()));
     for suspect in suspects.leaking.iter().take(MAX_SITES) {
         lines.push(generations_line(suspect, findings));
     }

@@ -7,6 +7,7 @@ mod advice;
 mod evidence;
 mod facts;
 mod growth;
+mod held;
 mod kind;
 mod oom;
 mod pattern;
@@ -24,6 +25,7 @@ use crate::{
 
 use facts::{CacheFacts, FloorFacts, cache_facts, floor_facts};
 use growth::{Growth, growth};
+use held::{Held, Says};
 use kind::Named;
 use suspects::{Suspect, Suspects, beside_the_cache};
 
@@ -72,6 +74,8 @@ pub(crate) struct Findings<'a> {
     pub cache: CacheFacts,
     /// Growth of driver memory beside the framework's cache.
     pub outside: Option<Growth>,
+    /// What holds the blocks that grow, where the process was asked.
+    pub held: Option<Held<'a>>,
 }
 
 /// The verdict on `device`; `None` before the first whole step.
@@ -93,8 +97,10 @@ pub(crate) fn judge(
         growth: None,
         floor,
         cache,
+        held: None,
     };
     classify(&mut findings);
+    ask_the_answer(&mut findings);
     Some(put_together(&findings, &beside, name_of))
 }
 
@@ -125,6 +131,21 @@ fn classify(findings: &mut Findings<'_>) {
     findings.growth = match findings.class {
         Class::Capacity | Class::Growing => floor_growth(findings),
         _ => None,
+    };
+}
+
+/// What the process said holds the blocks decides where generations alone cannot: a container with a
+/// bound will stop, one without that grew from one question to the next will not.
+fn ask_the_answer(findings: &mut Findings<'_>) {
+    let Some(growth) = &findings.growth else {
+        return;
+    };
+    findings.held = Held::of(findings.device, growth, findings.cache.recent_peak);
+    let says = findings.held.as_ref().map(|held| held.says);
+    findings.class = match (findings.class, says) {
+        (Class::Leak | Class::Growing, Some(Says::Fills { .. })) => Class::WarmUp,
+        (Class::Growing, Some(Says::Grows)) => Class::Leak,
+        (class, _) => class,
     };
 }
 
@@ -268,7 +289,8 @@ fn put_together(
         _ => None,
     };
     let rate = findings.circumstances.rate;
-    let out_of_memory = growth.and_then(|growth| {
+    let fills = matches!(&findings.held, Some(held) if matches!(held.says, Says::Fills { .. }));
+    let out_of_memory = growth.filter(|_| !fills).and_then(|growth| {
         let headroom = oom::headroom(findings.device, findings.cache.recent_peak)?;
         oom::out_of_memory(growth, headroom, rate)
     });
@@ -289,9 +311,10 @@ fn put_together(
         culprits,
         out_of_memory,
         kind,
+        retained_by: findings.held.as_ref().map(|held| held.short().to_owned()),
         summary: evidence::summary(findings),
         evidence: evidence::evidence(findings),
-        advice: advice::advice(findings.class, kind).to_owned(),
+        advice: advice::advice(findings.class, kind, findings.held.as_ref()).to_owned(),
     }
 }
 
@@ -341,7 +364,10 @@ fn confidence(findings: &Findings<'_>) -> Confidence {
     if circumstances.lost || (findings.class == Class::Leak && few) {
         return Confidence::Low;
     }
+    // Two questions say that it grew, not for how long it will.
+    let by_asking = findings.class == Class::Leak && findings.suspects.leaking.is_empty();
     match findings.class {
+        Class::Leak if by_asking => Confidence::Medium,
         Class::Growing => Confidence::Low,
         Class::WarmUp if circumstances.now < START => Confidence::Low,
         _ if now >= long && !guessed_steps => Confidence::High,

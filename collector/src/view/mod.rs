@@ -3,6 +3,7 @@
 //! A view is cheap to clone (names and stacks are shared) and never changes. Bytes are bytes,
 //! times are nanoseconds of `CLOCK_MONOTONIC`, steps are counted from the attach.
 
+mod retained;
 mod series;
 mod site;
 mod verdict;
@@ -10,9 +11,10 @@ mod verdict;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-pub use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo};
+pub use vramscope_events::{Backend, DeviceUser, ProbeState, ProbeView, ProcessInfo, Role};
 use vramscope_events::{Bytes, DeviceId, LostCause, Pid, Time};
 
+pub use retained::Retained;
 pub use series::{MarkKind, Point, Series, SeriesMark};
 pub(crate) use site::{FOLLOWER_WEIGHT, is_optimizer_file};
 pub use site::{
@@ -52,6 +54,8 @@ pub struct ProcessView {
     pub steps: StepsView,
     /// Its devices that had any event, by number.
     pub devices: Vec<DeviceView>,
+    /// Page-locked host memory that it took through the driver since the attach. No device's.
+    pub host_bytes: Bytes,
 }
 
 /// How steps are counted and how fast they pass.
@@ -122,8 +126,19 @@ pub struct DeviceView {
     pub driver_sites: Arc<[SiteView]>,
     /// Curves since the attach.
     pub series: Arc<Series>,
-    /// Named shares of the device's memory, in the order to show; empty until known.
+    /// Named shares of the device's memory, in the order to show; those that are empty are left
+    /// out. Their sum, less [`DeviceView::excess`], is [`DeviceView::used`].
     pub buckets: Vec<Bucket>,
+    /// What the driver says that this process uses of the device, and what the process took and
+    /// gave back since the driver was asked; `None` where it does not tell.
+    pub used: Option<Bytes>,
+    /// By how much the shares exceed `used`: more was seen to be taken than the driver counts.
+    pub excess: Bytes,
+    /// The largest block that the framework was asked for in the running step and the one before:
+    /// what tells reusable from fragmented cache.
+    pub largest_request: Bytes,
+    /// The other processes on the device that are not traced, largest first.
+    pub others: Arc<[DeviceUser]>,
 }
 
 /// The ledger against the framework's own totals.
@@ -145,10 +160,37 @@ pub struct LedgerCheck {
 /// A named share of a device's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// Its name.
+    /// What it is.
+    pub kind: BucketKind,
+    /// Its name. Foreign text where it is that of a library.
     pub name: String,
     /// Its size.
     pub bytes: Bytes,
+}
+
+/// What a [`Bucket`] holds, in the order in which they are shown. They do not overlap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BucketKind {
+    /// Live blocks of the framework, allocated since the attach.
+    Live,
+    /// Live blocks from before the attach.
+    LiveBefore,
+    /// Cached by the framework, in gaps that the largest recent request fits into.
+    Reusable,
+    /// Cached by the framework, in smaller gaps.
+    Fragmented,
+    /// Cached by the framework in segments whose blocks are not all known: they are from before
+    /// the attach.
+    Cached,
+    /// Cached by the framework for CUDA graphs alone, beyond the live blocks there.
+    GraphPools,
+    /// Taken from the driver by one library, beside the framework's segments.
+    Library,
+    /// Freed, and kept by the driver's memory pools; at least so much.
+    Pools,
+    /// All else that the driver counts: contexts, code, and what was taken unseen.
+    Rest,
 }
 
 /// What is missing from the numbers.

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use vramscope_events::{Bytes, FrameKind, Time};
 
+use super::Retained;
+
 /// A site's number within its session: by order of first appearance, never reused.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, Default,
@@ -84,6 +86,9 @@ pub struct SiteView {
     pub lifetimes: Log2Histogram,
     /// Live bytes over the session at equal distances, oldest first, at most 64 points.
     pub trend: Arc<[u64]>,
+    /// What keeps the survivors alive, once the process was asked about this site. Of a group: the
+    /// last answer about any of its members.
+    pub retained: Option<Arc<Retained>>,
 }
 
 impl FrameView {

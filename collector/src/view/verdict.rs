@@ -29,6 +29,9 @@ pub struct Verdict {
     pub out_of_memory: Option<OutOfMemoryIn>,
     /// What kind of leak the stacks suggest.
     pub kind: Option<LeakKind>,
+    /// What holds the blocks that make the growth, in a few words, once the process was asked:
+    /// `` the autograd graph behind `__main__.smoothed` ``. Foreign text.
+    pub retained_by: Option<String>,
     /// The class in one sentence with its evidence in numbers.
     pub summary: String,
     /// Facts that led here, one a line.

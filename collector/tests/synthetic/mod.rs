@@ -1,5 +1,7 @@
 //! Made-up programs: events with right totals, step by step.
 
+#![allow(dead_code)] // not every test uses all of it
+
 use std::sync::Arc;
 
 use vramscope_collector::{

@@ -1,14 +1,27 @@
 /* cuBLAS: state is forgotten, products are not computed. */
 #include "stub.h"
 
+/* Where a handle keeps its workspace: behind the modes. */
+static void **workspace_of(void *handle)
+{
+	return (void **)handle + 8;
+}
+
+/* A handle takes a workspace of its own from the runtime, as the real one does. */
 EXPORT int cublasCreate_v2(void **handle)
 {
+	size_t bytes = own_memory("SIMCUDA_CUBLAS_MEM");
+
 	*handle = new_object();
-	return 0;
+	if (bytes == 0)
+		return 0;
+	return ((int (*)(void **, size_t))cuda_function("cudaMalloc"))(workspace_of(*handle), bytes);
 }
 
 EXPORT int cublasDestroy_v2(void *handle)
 {
+	if (*workspace_of(handle) != NULL)
+		((int (*)(void *))cuda_function("cudaFree"))(*workspace_of(handle));
 	free(handle);
 	return 0;
 }

@@ -6,19 +6,88 @@ struct communicator {
 	int size;
 	int rank;
 	int device;
+	/* Its buffers. */
+	size_t bytes;
+	uint64_t memory, address;
 };
 
 struct unique_id {
 	char bytes[128];
 };
 
-static int new_communicator(struct communicator **result, int size, int rank)
+/* A function of the driver by way of cuGetProcAddress, as NCCL gets all of them. */
+static void *driver_function(const char *name)
+{
+	typedef int look_up(const char *, void **, int, uint64_t, void *);
+	void *function = NULL;
+
+	((look_up *)cuda_function("cuGetProcAddress_v2"))(name, &function, 12000, 0, NULL);
+	if (function == NULL)
+		abort();
+	return function;
+}
+
+/* CUmemAllocationProp and CUmemAccessDesc. */
+struct properties {
+	int type, handles;
+	int location[2];
+	void *meta;
+	uint64_t flags;
+};
+struct access {
+	int location[2];
+	int flags;
+};
+
+/* A communicator takes its buffers as virtual memory, as NCCL does from 2.19 on. */
+static void take_buffers(struct communicator *communicator)
+{
+	typedef int create(uint64_t *, size_t, const struct properties *, uint64_t);
+	typedef int reserve(uint64_t *, size_t, size_t, uint64_t, uint64_t);
+	typedef int map(uint64_t, size_t, size_t, uint64_t, uint64_t);
+	typedef int set_access(uint64_t, size_t, const struct access *, size_t);
+	struct properties properties = { .type = 1, .location = { 1, communicator->device } };
+	struct access access = { .location = { 1, communicator->device }, .flags = 3 };
+	size_t bytes = own_memory("SIMCUDA_NCCL_MEM");
+
+	communicator->bytes = bytes;
+	if (bytes == 0)
+		return;
+	if (((create *)driver_function("cuMemCreate"))(&communicator->memory, bytes, &properties, 0) ||
+	    ((reserve *)driver_function("cuMemAddressReserve"))(&communicator->address, bytes, 0, 0, 0) ||
+	    ((map *)driver_function("cuMemMap"))(communicator->address, bytes, 0, communicator->memory, 0) ||
+	    ((set_access *)driver_function("cuMemSetAccess"))(communicator->address, bytes, &access, 1)) {
+		fprintf(stderr, "simcuda: NCCL could not take %zu bytes\n", bytes);
+		abort();
+	}
+}
+
+static int new_communicator(struct communicator **result, int size, int rank, int device)
 {
 	struct communicator *communicator = new_object();
 
 	communicator->size = size;
 	communicator->rank = rank;
+	communicator->device = device;
+	if (device < 0)
+		((int (*)(int *))cuda_function("cudaGetDevice"))(&communicator->device);
+	take_buffers(communicator);
 	*result = communicator;
+	return 0;
+}
+
+static int drop_communicator(struct communicator *communicator)
+{
+	typedef int unmap(uint64_t, size_t);
+	typedef int release(uint64_t);
+
+	if (communicator->bytes != 0) {
+		((unmap *)driver_function("cuMemUnmap"))(communicator->address, communicator->bytes);
+		((release *)driver_function("cuMemRelease"))(communicator->memory);
+		((unmap *)driver_function("cuMemAddressFree"))(communicator->address,
+							       communicator->bytes);
+	}
+	free(communicator);
 	return 0;
 }
 
@@ -56,42 +125,38 @@ EXPORT int ncclGetUniqueId(struct unique_id *id)
 EXPORT int ncclCommInitRank(struct communicator **result, int size, struct unique_id id, int rank)
 {
 	(void)id;
-	return new_communicator(result, size, rank);
+	return new_communicator(result, size, rank, -1);
 }
 
 EXPORT int ncclCommInitRankConfig(struct communicator **result, int size, struct unique_id id,
 				  int rank, void *config)
 {
 	(void)id, (void)config;
-	return new_communicator(result, size, rank);
+	return new_communicator(result, size, rank, -1);
 }
 
 EXPORT int ncclCommInitRankScalable(struct communicator **result, int size, int rank, int ids,
 				    void *id, void *config)
 {
 	(void)ids, (void)id, (void)config;
-	return new_communicator(result, size, rank);
+	return new_communicator(result, size, rank, -1);
 }
 
 EXPORT int ncclCommInitAll(struct communicator **results, int count, const int *devices)
 {
-	for (int i = 0; i < count; i++) {
-		new_communicator(&results[i], count, i);
-		results[i]->device = devices != NULL ? devices[i] : i;
-	}
+	for (int i = 0; i < count; i++)
+		new_communicator(&results[i], count, i, devices != NULL ? devices[i] : i);
 	return 0;
 }
 
 EXPORT int ncclCommDestroy(struct communicator *communicator)
 {
-	free(communicator);
-	return 0;
+	return drop_communicator(communicator);
 }
 
 EXPORT int ncclCommAbort(struct communicator *communicator)
 {
-	free(communicator);
-	return 0;
+	return drop_communicator(communicator);
 }
 
 EXPORT int ncclCommFinalize(struct communicator *communicator)
@@ -178,5 +243,19 @@ EXPORT int ncclReduceScatter(const void *from, void *to, size_t count, int type,
 
 	(void)op, (void)stream;
 	memmove(to, (const char *)from + communicator->rank * bytes, bytes);
+	return 0;
+}
+
+/* Nothing is mapped anywhere: a registration is only remembered by its caller. */
+EXPORT int ncclCommRegister(void *communicator, void *buffer, size_t bytes, void **handle)
+{
+	(void)communicator, (void)bytes;
+	*handle = buffer;
+	return 0;
+}
+
+EXPORT int ncclCommDeregister(void *communicator, void *handle)
+{
+	(void)communicator, (void)handle;
 	return 0;
 }

@@ -31,6 +31,30 @@ static inline void *new_object(void)
 	return object;
 }
 
+/* How much device memory a library takes for itself: the bytes that a variable says, else none. */
+static inline size_t own_memory(const char *variable)
+{
+	const char *bytes = getenv(variable);
+
+	return bytes != NULL ? strtoull(bytes, NULL, 10) : 0;
+}
+
+/* A function of the driver or of the runtime, whichever has it; they are loaded already. */
+static inline void *cuda_function(const char *name)
+{
+	static const char *const libraries[] = { "libcudart.so.13", "libcudart.so.12", "libcuda.so.1" };
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		void *library = dlopen(libraries[i], RTLD_NOW | RTLD_NOLOAD);
+		void *function = library != NULL ? dlsym(library, name) : NULL;
+
+		if (function != NULL)
+			return function;
+	}
+	fprintf(stderr, "simcuda: %s is not there\n", name);
+	abort();
+}
+
 /* For a function that would compute: tells the driver that device memory changed. */
 static inline void work_was_done(void)
 {

@@ -50,6 +50,21 @@ pub fn newer_pythons() -> PathBuf {
     cache.unwrap_or_default().join("vramscope/pythons/bin")
 }
 
+/// The simulated management library, for `VRAMSCOPE_NVML`.
+pub fn simulated_nvml(torch: &str) -> PathBuf {
+    let output = Command::new(root().join("tests/simcuda/run"))
+        .args(["--torch", torch, "--env"])
+        .output()
+        .expect("tests/simcuda/run starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let folders = text
+        .lines()
+        .find_map(|line| line.strip_prefix("export LD_LIBRARY_PATH="))
+        .expect("the libraries' folders");
+    let first = folders.split(':').next().unwrap_or_default();
+    PathBuf::from(first.trim_matches(['"', '\''])).join("libnvidia-ml.so.1")
+}
+
 /// What an attach to a simulated PyTorch would lack here: rights, kernel, or the set-up.
 pub fn missing(tool: &Tool) -> Option<String> {
     let doctor = tool.run(&["doctor"]);

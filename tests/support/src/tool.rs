@@ -18,6 +18,7 @@ use crate::injection_library;
 #[derive(Clone, Debug)]
 pub struct Tool {
     binary: PathBuf,
+    environment: Vec<(String, String)>,
 }
 
 /// What a finished run left.
@@ -51,13 +52,21 @@ impl Tool {
     pub fn new(path: impl AsRef<Path>) -> Tool {
         Tool {
             binary: path.as_ref().to_owned(),
+            environment: Vec::new(),
         }
+    }
+
+    /// Sets an environment variable of it.
+    pub fn env(mut self, name: &str, value: &str) -> Tool {
+        self.environment.push((name.into(), value.into()));
+        self
     }
 
     /// A command of it, for tests that need more than this.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.binary);
         command.env("VRAMSCOPE_INJECTION", injection_library());
+        command.envs(self.environment.iter().cloned());
         command
     }
 

@@ -37,6 +37,8 @@ pub(crate) type Labels = FxHashMap<u64, Label>;
 /// `PyHeapTypeObject.ht_cached_keys` and what is needed of `PyDictKeysObject` (3.11 to 3.14).
 const KEYS_OF_TYPE: [(u32, u64); 4] = [(11, 872), (12, 880), (13, 880), (14, 880)];
 const KEYS_HEAD: u64 = 32;
+/// What hangs on a large container beside its items comes first.
+const MOST_OF_LARGE: i64 = 64;
 /// The longest list of names that a class shares among its objects.
 const MOST_SHARED: u64 = 64;
 
@@ -44,24 +46,21 @@ const MOST_SHARED: u64 = 64;
 pub(crate) fn of(gil: &Gil<'_>, parent: Object<'_>, is_wanted: &dyn Fn(u64) -> bool) -> Labels {
     let types = gil.python().types;
     let mut labels = Labels::default();
+    let is_large = gil.is_large(parent);
     let mut put = |child: Object<'_>, label: &dyn Fn() -> Label| {
         if is_wanted(child.address()) {
             labels.entry(child.address()).or_insert_with(label);
         }
     };
     let kind = parent.kind();
-    if kind == types.list
-        || kind == types.tuple
-        || gil.is(parent, types.tuple)
-        || gil.is(parent, types.list)
-    {
+    if !is_large && (gil.is(parent, types.tuple) || gil.is(parent, types.list)) {
         let mut at = 0;
         while let Some(item) = gil.item(parent, at) {
             put(item, &|| Label::Index(at as i64));
             at += 1;
         }
     }
-    if gil.is(parent, types.dict) {
+    if !is_large && gil.is(parent, types.dict) {
         gil.entries(parent, &mut |key, value| {
             put(value, &|| key_label(gil, key));
             put(key, &|| Label::Words("a key".into()));
@@ -99,6 +98,22 @@ pub(crate) fn of(gil: &Gil<'_>, parent: Object<'_>, is_wanted: &dyn Fn(u64) -> b
     instance(gil, parent, &mut put);
     rest(gil, parent, &mut put);
     labels
+}
+
+/// Names the way from a large container to an item at or near a place.
+pub(crate) fn at(gil: &Gil<'_>, parent: Object<'_>, place: u64, child: u64) -> Option<Label> {
+    let place = gil.place_of(parent, place, child)?;
+    let entry = gil.entry(parent, place)?;
+    Some(match entry.key {
+        Some(key) if key.address() == child => Label::Words("a key".into()),
+        Some(key) => key_label(gil, key),
+        None if gil.is(parent, gil.python().types.list)
+            || gil.is(parent, gil.python().types.tuple) =>
+        {
+            Label::Index(place.cast_signed())
+        }
+        None => Label::Words("an element".into()),
+    })
 }
 
 type Put<'a, 'p> = &'a mut dyn FnMut(Object<'_>, &dyn Fn() -> Label);
@@ -216,6 +231,12 @@ fn rest(gil: &Gil<'_>, parent: Object<'_>, put: Put<'_, '_>) {
             name_slots(code, &format!("{name} {}", roots::describe_code(gil, code)));
         }
     }
+    // Items of a large container are told by their places.
+    let most = if gil.is_large(parent) {
+        MOST_OF_LARGE
+    } else {
+        i64::MAX
+    };
     let mut position = -1;
     let is_sequence = name == "collections.deque";
     gil.children(parent, &mut |child| {
@@ -223,6 +244,9 @@ fn rest(gil: &Gil<'_>, parent: Object<'_>, put: Put<'_, '_>) {
             return true;
         }
         position += 1;
+        if position >= most {
+            return false;
+        }
         put(child, &|| {
             if is_sequence {
                 return Label::Index(position);

@@ -26,6 +26,7 @@ mod search;
 mod serve;
 mod start;
 mod tensors;
+mod turn;
 mod walk;
 
 pub use start::vramscope_agent_start;

@@ -159,11 +159,16 @@ impl Paths {
 
     fn label(&mut self, gil: &Gil<'_>, walk: &mut Walk, parent: u32, child: u32) -> Option<Label> {
         let address = walk.address(child);
+        if let Some(place) = walk.place(child) {
+            let object = walk.live(gil, parent)?;
+            return labels::at(gil, object, place, address);
+        }
         let labels = match self.labels.entry(parent) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => {
                 let object = walk.live(gil, parent)?;
                 let walk = &*walk;
+                // What is no item of a large container is told by the collector's walk alone.
                 place.insert(labels::of(gil, object, &|address| {
                     walk.knows_address(address)
                 }))

@@ -2,6 +2,8 @@
 
 use std::ffi::CStr;
 
+use rustc_hash::FxHashSet;
+
 use crate::python::{Gil, Object};
 
 /// The deepest frame of a thread that is looked at.
@@ -19,6 +21,28 @@ pub(crate) struct Root {
     pub name: String,
     /// The object is a namespace: what it holds are names, not keys.
     pub is_namespace: bool,
+}
+
+/// The modules but `__main__`, and their namespaces, by their addresses.
+pub(crate) fn far(gil: &Gil<'_>, far: &mut FxHashSet<u64>) {
+    far.clear();
+    let Some(modules) = gil.modules() else {
+        return;
+    };
+    far.insert(modules.address());
+    let mut main = [0; 2];
+    gil.entries(modules, &mut |name, module| {
+        let namespace = gil.namespace(module).map_or(0, Object::address);
+        far.extend([module.address(), namespace]);
+        if gil.text(name).as_deref() == Some("__main__") {
+            main = [module.address(), namespace];
+        }
+        true
+    });
+    // It may have another name as well.
+    for known in main {
+        far.remove(&known);
+    }
 }
 
 /// All roots, those that a person knows best first.

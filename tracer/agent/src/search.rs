@@ -57,13 +57,14 @@ pub(crate) fn search(
         is_wanted,
         pace: Pace::new(request.slice_ms, request.budget_ms),
         walk: Walk::default(),
+        graphs: Graphs::default(),
+        sources: 0,
         paths: Paths::default(),
         named: (0, 0),
         answer: Answer::default(),
     };
     let partial = search.walk(&mut reader)?;
-    let graphs = search.graphs(&mut reader)?;
-    search.answer(&mut reader, &graphs, partial)
+    search.answer(&mut reader, partial)
 }
 
 struct Search<'a> {
@@ -72,6 +73,9 @@ struct Search<'a> {
     is_wanted: &'a dyn Fn() -> bool,
     pace: Pace,
     walk: Walk,
+    graphs: Graphs,
+    /// How many of the walk's graphs were begun with.
+    sources: usize,
     paths: Paths,
     /// How many of the walk's hits and graphs have their ways written down.
     named: (usize, usize),
@@ -104,13 +108,34 @@ impl Search<'_> {
         done.map_err(|_| Stop::Broken)
     }
 
-    /// Walks over the objects; why not over all, where it was not.
+    /// Walks over the objects and the graphs behind them until every block is found; why not to the
+    /// end, where it was not.
     fn walk(&mut self, reader: &mut Reader<'_>) -> Result<Option<String>, Stop> {
+        let near = self.walk_on(reader)?;
+        self.look_into_graphs(reader)?;
+        if near.is_some() || self.has_all() || !self.walk.go_far() {
+            return Ok(near);
+        }
+        let far = self.walk_on(reader)?;
+        self.look_into_graphs(reader)?;
+        Ok(far.filter(|_| !self.has_all()))
+    }
+
+    /// Whether every block was found.
+    fn has_all(&self) -> bool {
+        let blocks = self.request.addresses.len();
+        findings(&self.walk, &self.graphs, blocks)
+            .iter()
+            .all(Option::is_some)
+    }
+
+    /// Walks over the objects within reach; why not over all of them, where it was not.
+    fn walk_on(&mut self, reader: &mut Reader<'_>) -> Result<Option<String>, Stop> {
         let budget = self.request.budget_ms * FOR_THE_WALK / 100;
         let mut stalled = 0;
         loop {
-            let before = self.walk.objects;
-            let memory = self.request.memory;
+            let before = self.walk.seen();
+            let memory = self.request.memory.saturating_sub(self.graphs.memory());
             let progress = self.slice(|this, gil, slice| {
                 if this.answer.notes.is_empty() {
                     this.note_the_interpreter(gil);
@@ -120,7 +145,7 @@ impl Search<'_> {
                 this.name_the_new(gil);
                 progress
             })?;
-            stalled = if self.walk.objects == before {
+            stalled = if self.walk.seen() == before {
                 stalled + 1
             } else {
                 0
@@ -178,18 +203,17 @@ impl Search<'_> {
     }
 
     /// Walks over the graphs, without the GIL.
-    fn graphs(&mut self, reader: &mut Reader<'_>) -> Result<Graphs, Stop> {
-        let mut graphs = Graphs::default();
-        let sources = std::mem::take(&mut self.walk.graphs);
+    fn look_into_graphs(&mut self, reader: &mut Reader<'_>) -> Result<(), Stop> {
         let done = catch_unwind(AssertUnwindSafe(|| {
-            for (source, node) in &sources {
-                graphs.add_source(*source, *node, reader);
+            for (source, node) in &self.walk.graphs[self.sources..] {
+                self.graphs.add_source(*source, *node, reader);
             }
-            while graphs.step(NODES_AT_ONCE, reader) {
+            self.sources = self.walk.graphs.len();
+            while self.graphs.step(NODES_AT_ONCE, reader) {
                 if !(self.is_wanted)() {
                     return Err(Stop::Alone);
                 }
-                if self.walk.memory() + graphs.memory() > self.request.memory {
+                if self.walk.memory() + self.graphs.memory() > self.request.memory {
                     self.answer.notes.push(
                         "the graphs behind the tensors are larger than the memory for them".into(),
                     );
@@ -198,8 +222,7 @@ impl Search<'_> {
             }
             Ok(())
         }));
-        done.map_err(|_| Stop::Broken)??;
-        Ok(graphs)
+        done.map_err(|_| Stop::Broken)?
     }
 
     /// Looks for what no root leads to; whether something is left of which nothing can be said.
@@ -269,10 +292,9 @@ impl Search<'_> {
     fn answer(
         mut self,
         reader: &mut Reader<'_>,
-        graphs: &Graphs,
         mut partial: Option<String>,
     ) -> Result<Answer, Stop> {
-        let mut findings = findings(&self.walk, graphs, self.request.addresses.len());
+        let mut findings = findings(&self.walk, &self.graphs, self.request.addresses.len());
         let missing: Vec<u32> = findings
             .iter()
             .enumerate()
@@ -338,13 +360,13 @@ impl Search<'_> {
                 sleep(self.pace.rest());
             }
         }
-        self.answer.holders = groups.finish(graphs, reader);
+        self.answer.holders = groups.finish(&self.graphs, reader);
         self.answer.partial = partial;
         self.answer.cost = crate::report::Cost {
             objects: self.walk.objects,
             tensors: self.walk.tensors,
-            graph_nodes: graphs.nodes(),
-            memory: self.walk.memory() + graphs.memory(),
+            graph_nodes: self.graphs.nodes(),
+            memory: self.walk.memory() + self.graphs.memory(),
             ..self.pace.cost()
         };
         Ok(self.answer)

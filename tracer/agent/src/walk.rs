@@ -5,7 +5,8 @@
 //! when something has shown it again: the roots are asked anew, and a parent that is alive is walked
 //! once more for its children. So the parts of the object graph that are still to be looked into
 //! are vouched for, level by level, and what is not found again is dropped.
-#![allow(unsafe_code)]
+
+mod alive;
 
 use std::collections::VecDeque;
 
@@ -23,6 +24,14 @@ use crate::{
 const IS_ROOT: u32 = 1 << 31;
 /// So many objects are seen between two looks at the clock.
 const CLOCK_EVERY: u32 = 256;
+/// What a tensor counts there: it is read by system calls.
+const CLOCK_OF_TENSOR: u32 = 8;
+/// So many references of an object are followed at once to see whether it leads anywhere.
+const FEW: u32 = 64;
+/// A place of the table of addresses, which is never more than seven eighths full.
+const BYTES_A_KNOWN: usize = 20;
+/// The place of what is no item of a large container.
+const NO_PLACE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Node {
@@ -30,6 +39,8 @@ struct Node {
     parent: u32,
     /// The slice in which it was last shown to be alive.
     shown: u32,
+    /// Where in a large container it lies, else [`NO_PLACE`].
+    place: u32,
 }
 
 /// A block whose tensor was found, by the position of the tensor.
@@ -48,6 +59,17 @@ enum Role {
     Wrapper,
 }
 
+/// How far the walk goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Reach {
+    /// From `__main__` and the variables of functions that run, and not into other modules: nearly
+    /// everything that a program keeps is found so, and it is a small part of all objects.
+    #[default]
+    Near,
+    /// Everything.
+    Far,
+}
+
 /// The walk.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
@@ -55,8 +77,11 @@ pub(crate) struct Walk {
     by_address: FxHashMap<u64, u32>,
     pub roots: Vec<Root>,
     queue: VecDeque<u32>,
-    /// Children of the first in the queue that were seen before.
-    seen_of_first: u64,
+    /// How much of the first in the queue was seen before.
+    seen_of_first: Seen,
+    reach: Reach,
+    /// What lies beyond a near reach, as of this slice.
+    far: FxHashSet<u64>,
     slice: u32,
     shown_children_of: FxHashSet<u32>,
     roles: FxHashMap<u64, Role>,
@@ -69,10 +94,19 @@ pub(crate) struct Walk {
     pub dropped: u64,
 }
 
+/// Where looking into an object stopped.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Children that the collector's walk shows.
+    children: u64,
+    /// The place in a large container.
+    place: u64,
+}
+
 /// How a slice of the walk ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Everything was looked into.
+    /// Everything within reach was looked into.
     Done,
     /// Time is up, and there is more.
     More,
@@ -84,26 +118,60 @@ impl Walk {
     /// About the memory that it takes, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         (self.nodes.capacity() * size_of::<Node>()
-            + self.by_address.capacity() * 16
+            + self.by_address.capacity() * BYTES_A_KNOWN
             + self.queue.capacity() * 4
             + self.shown_children_of.capacity() * 8
+            + self.far.capacity() * 9
             + self.hits.capacity() * size_of::<Hit>()) as u64
+    }
+
+    /// What the next objects may take at most: tables double.
+    fn memory_soon(&self) -> u64 {
+        let full = |length: usize, capacity: usize| length + 1 >= capacity;
+        let mut more = 0;
+        if full(self.nodes.len(), self.nodes.capacity()) {
+            more += self.nodes.capacity() * size_of::<Node>();
+        }
+        if full(self.by_address.len(), self.by_address.capacity()) {
+            // Old and new are there at once.
+            more += 2 * self.by_address.capacity() * BYTES_A_KNOWN;
+        }
+        self.memory() + more as u64
     }
 
     /// Begins a slice: nothing is alive until it is shown.
     pub(crate) fn begin(&mut self, gil: &Gil<'_>, reader: &mut Reader<'_>) {
         self.slice += 1;
         self.shown_children_of.clear();
+        if self.reach == Reach::Near {
+            roots::far(gil, &mut self.far);
+        }
         roots::each(gil, &mut |gil, object, root| {
             if let Some(at) = self.by_address.get(&object.address()) {
                 self.nodes[*at as usize].shown = self.slice;
                 return;
             }
+            if self.far.contains(&object.address()) {
+                return;
+            }
             let number = IS_ROOT | self.roots.len() as u32;
-            if self.add(gil, object, number, reader) {
+            if self.add(gil, object, number, NO_PLACE, reader) {
                 self.roots.push(root());
             }
         });
+    }
+
+    /// A number that is another once anything was seen.
+    pub(crate) fn seen(&self) -> u64 {
+        self.objects + self.nodes.len() as u64 + self.seen_of_first.place
+    }
+
+    /// From the next slice on, everything is within reach; false where it was already.
+    pub(crate) fn go_far(&mut self) -> bool {
+        let went = self.reach == Reach::Near;
+        self.reach = Reach::Far;
+        self.far = FxHashSet::default();
+        went
     }
 
     /// Looks into objects until the slice is over.
@@ -114,47 +182,141 @@ impl Walk {
         slice: &Slice,
         memory: u64,
     ) -> Progress {
-        let mut clock = 0_u32;
+        let mut clock = Clock { seen: 0, slice };
         while let Some(&at) = self.queue.front() {
-            if self.memory() > memory {
+            if self.memory_soon() > memory {
                 return Progress::Full;
             }
             let Some(object) = self.live(gil, at) else {
                 self.forget(at);
-                self.queue.pop_front();
-                self.seen_of_first = 0;
+                self.next_in_queue();
                 continue;
             };
-            let skip = self.seen_of_first;
-            let mut seen = 0;
-            let whole = gil.children(object, &mut |child| {
-                seen += 1;
-                if seen <= skip {
-                    return true;
-                }
-                clock += 1;
-                self.meet(gil, child, at, reader);
-                !clock.is_multiple_of(CLOCK_EVERY) || !slice.is_over()
-            });
+            let whole = match gil.is_large(object) {
+                true => self.look_into_large(gil, object, at, reader, &mut clock, memory),
+                false => self.look_into(gil, object, at, [0; 2], reader, &mut clock),
+            };
             if !whole {
-                self.seen_of_first = seen;
-                return Progress::More;
+                return match self.memory_soon() > memory {
+                    true => Progress::Full,
+                    false => Progress::More,
+                };
             }
             self.objects += 1;
-            self.queue.pop_front();
-            self.seen_of_first = 0;
-            clock += 1;
-            if clock.is_multiple_of(CLOCK_EVERY) && slice.is_over() {
+            self.next_in_queue();
+            if clock.is_over(1) {
                 return Progress::More;
             }
         }
         Progress::Done
     }
 
-    fn meet(&mut self, gil: &Gil<'_>, child: Object<'_>, parent: u32, reader: &mut Reader<'_>) {
-        if child.is_tracked() && !self.by_address.contains_key(&child.address()) {
-            self.add(gil, child, parent, reader);
+    fn next_in_queue(&mut self) {
+        self.queue.pop_front();
+        self.seen_of_first = Seen::default();
+    }
+
+    /// Looks at the children that the collector's walk shows, from where it stopped on, as far as one
+    /// of `until`; whether that was all.
+    fn look_into(
+        &mut self,
+        gil: &Gil<'_>,
+        object: Object<'_>,
+        at: u32,
+        until: [u64; 2],
+        reader: &mut Reader<'_>,
+        clock: &mut Clock<'_>,
+    ) -> bool {
+        let skip = self.seen_of_first.children;
+        let mut seen = 0;
+        let mut is_over = false;
+        gil.children(object, &mut |child| {
+            if until.contains(&child.address()) {
+                return false;
+            }
+            seen += 1;
+            if seen > skip {
+                let weight = self.meet(gil, child, at, NO_PLACE, reader);
+                is_over = clock.is_over(weight);
+            }
+            !is_over
+        });
+        self.seen_of_first.children = seen.max(skip);
+        !is_over
+    }
+
+    /// The same for a large container: what else hangs on it, then its items by their places.
+    fn look_into_large(
+        &mut self,
+        gil: &Gil<'_>,
+        object: Object<'_>,
+        at: u32,
+        reader: &mut Reader<'_>,
+        clock: &mut Clock<'_>,
+        memory: u64,
+    ) -> bool {
+        if !gil.is_plain_container(object) && self.seen_of_first.place == 0 {
+            let until = gil.first_items(object);
+            if !self.look_into(gil, object, at, until, reader, clock) {
+                return false;
+            }
         }
+        while let Some(entry) = gil.entry(object, self.seen_of_first.place) {
+            let place = u32::try_from(self.seen_of_first.place).unwrap_or(NO_PLACE);
+            let mut weight = 1;
+            for child in [entry.key, entry.value].into_iter().flatten() {
+                weight += self.meet(gil, child, at, place, reader);
+            }
+            self.seen_of_first.place = entry.next;
+            if clock.is_over(weight) || self.memory_soon() > memory {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Takes a child in that leads anywhere; how much the clock is to count for it.
+    fn meet(
+        &mut self,
+        gil: &Gil<'_>,
+        child: Object<'_>,
+        parent: u32,
+        place: u32,
+        reader: &mut Reader<'_>,
+    ) -> u32 {
+        if !child.is_tracked()
+            || self.by_address.contains_key(&child.address())
+            || self.far.contains(&child.address())
+        {
+            return 1;
+        }
+        if self.role(gil, child) == Role::Wrapper {
+            self.add(gil, child, parent, place, reader);
+            return CLOCK_OF_TENSOR;
+        }
+        let (leads_on, seen) = self.leads_on(gil, child);
+        match leads_on {
+            true => drop(self.add(gil, child, parent, place, reader)),
+            false => self.objects += 1,
+        }
+        seen
+    }
+
+    /// Whether an object refers to one that is not known, as far as a short look tells; and how many
+    /// references were looked at. Most objects hold numbers and text, and need not be remembered.
+    fn leads_on(&self, gil: &Gil<'_>, object: Object<'_>) -> (bool, u32) {
+        let kind = object.kind();
+        let mut seen = 0;
+        let none = gil.children(object, &mut |child| {
+            seen += 1;
+            let address = child.address();
+            let is_new = address != kind
+                && child.is_tracked()
+                && !self.by_address.contains_key(&address)
+                && !self.far.contains(&address);
+            !is_new && seen < FEW
+        });
+        (!none, seen)
     }
 
     /// Takes an object in; false for one that can hold nothing.
@@ -163,6 +325,7 @@ impl Walk {
         gil: &Gil<'_>,
         object: Object<'_>,
         parent: u32,
+        place: u32,
         reader: &mut Reader<'_>,
     ) -> bool {
         if !object.is_tracked() || self.by_address.contains_key(&object.address()) {
@@ -174,6 +337,7 @@ impl Walk {
             address: object.address(),
             parent,
             shown: self.slice,
+            place,
         });
         self.queue.push_back(at);
         if self.role(gil, object) == Role::Wrapper {
@@ -230,45 +394,6 @@ impl Walk {
         }
     }
 
-    /// The object, if it is alive in this slice.
-    pub(crate) fn live<'g>(&mut self, gil: &'g Gil<'_>, at: u32) -> Option<Object<'g>> {
-        // Up to the first ancestor that was shown to be alive, then down again.
-        let mut way = vec![at];
-        loop {
-            let node = self.nodes[way[way.len() - 1] as usize];
-            if node.shown == self.slice {
-                break;
-            }
-            if node.parent & IS_ROOT != 0 || self.shown_children_of.contains(&node.parent) {
-                return None;
-            }
-            way.push(node.parent);
-        }
-        while let Some(parent) = way.pop() {
-            if way.is_empty() {
-                break;
-            }
-            let address = self.nodes[parent as usize].address;
-            if self.shown_children_of.insert(parent) {
-                // SAFETY: it was shown in this slice, by the roots or by a live parent, and nothing
-                // has run since.
-                let object = unsafe { gil.trust(address) };
-                gil.children(object, &mut |child| {
-                    if let Some(at) = self.by_address.get(&child.address()) {
-                        self.nodes[*at as usize].shown = self.slice;
-                    }
-                    true
-                });
-            }
-            let child = way[way.len() - 1];
-            if self.nodes[child as usize].shown != self.slice {
-                return None;
-            }
-        }
-        // SAFETY: as above.
-        Some(unsafe { gil.trust(self.nodes[at as usize].address) })
-    }
-
     /// It is gone: its address may be another object's by now.
     fn forget(&mut self, at: u32) {
         let address = self.nodes[at as usize].address;
@@ -302,9 +427,33 @@ impl Walk {
         }
     }
 
+    /// Where in a large container an object lies.
+    pub(crate) fn place(&self, at: u32) -> Option<u64> {
+        let place = self.nodes[at as usize].place;
+        (place != NO_PLACE).then(|| place.into())
+    }
+
     pub(crate) fn parent(&self, at: u32) -> Option<u32> {
         let parent = self.nodes[at as usize].parent;
         (parent & IS_ROOT == 0).then_some(parent)
+    }
+}
+
+/// Looks at the time now and then.
+struct Clock<'a> {
+    seen: u32,
+    slice: &'a Slice,
+}
+
+impl Clock<'_> {
+    /// Counts `weight` more; whether the slice is over.
+    fn is_over(&mut self, weight: u32) -> bool {
+        self.seen += weight;
+        if self.seen < CLOCK_EVERY {
+            return false;
+        }
+        self.seen = 0;
+        self.slice.is_over()
     }
 }
 

@@ -87,12 +87,28 @@ pub const RUNTIME_CALLS: &[&str] = &[
 ];
 
 /// Functions of which the id is taken alone: the argument that is read of them points to a union
-/// of every kind of graph node, of no use here.
+/// of every kind of graph node, of no use here, or it is the first one.
 pub const IDS_ONLY: &[&str] = &[
     "cuGraphAddNode",
     "cuGraphAddNode_v2",
+    "cuMemPoolSetAttribute",
+    "cuStreamBeginCapture",
+    "cuStreamBeginCaptureToGraph",
+    "cuStreamBeginCaptureToGraph_ptsz",
+    "cuStreamBeginCapture_ptsz",
+    "cuStreamBeginCapture_v2",
+    "cuStreamBeginCapture_v2_ptsz",
+    "cuStreamEndCapture",
+    "cuStreamEndCapture_ptsz",
     "cudaGraphAddNode_v12020",
     "cudaGraphAddNode_v12030",
+    "cudaMemPoolSetAttribute_v11020",
+    "cudaStreamBeginCaptureToGraph_ptsz_v12030",
+    "cudaStreamBeginCaptureToGraph_v12030",
+    "cudaStreamBeginCapture_ptsz_v10000",
+    "cudaStreamBeginCapture_v10000",
+    "cudaStreamEndCapture_ptsz_v10000",
+    "cudaStreamEndCapture_v10000",
 ];
 
 /// Structs besides those of arguments.

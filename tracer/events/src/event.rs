@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Bytes, DeviceId, FrameId, Pid, ProcessInfo, StackId, Tid, Time};
+use crate::{
+    Address, Bytes, DeviceId, DeviceUser, FrameId, Holders, Pid, ProcessInfo, StackId, Tid, Time,
+};
 
 /// One thing that happened in a traced process, in the order in which it took effect.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,6 +181,46 @@ pub enum Event {
         /// Bytes that this process has taken, where the driver tells it.
         used_by_process: Option<Bytes>,
     },
+    /// The other processes that have memory on a device; told when it changed.
+    DeviceUsers {
+        /// Which device.
+        device: DeviceId,
+        /// All but the process of this record.
+        users: Arc<[DeviceUser]>,
+    },
+    /// Work is captured into a graph from here on, or is no longer: what the framework's allocator
+    /// takes from the driver meanwhile belongs to the graph's private pool.
+    GraphCapture {
+        /// Whether it begins.
+        began: bool,
+    },
+    /// Physical memory can be reached at an address from here on. It may be a part of its
+    /// allocation, and there may be several such places.
+    Mapped {
+        /// The address that its [`Alloc`] told: of physical memory a number that stands for one.
+        allocation: Address,
+        /// Where it can be reached.
+        address: Address,
+        /// How much of it.
+        size: Bytes,
+    },
+    /// What was mapped in this range no longer is.
+    Unmapped {
+        /// Its first byte.
+        address: Address,
+        /// Its size.
+        size: Bytes,
+    },
+    /// What the driver's memory pools on a device are known to keep although it was freed: at
+    /// least so much.
+    PoolsKept {
+        /// Which device.
+        device: DeviceId,
+        /// How much, beyond what is allocated from them.
+        bytes: Bytes,
+    },
+    /// The process was asked what holds some blocks, and answered.
+    Holders(Arc<Holders>),
     /// A process is traced from here on.
     ProcessStarted {
         /// Who it is.

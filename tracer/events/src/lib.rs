@@ -9,13 +9,17 @@
 
 #![deny(unsafe_code)]
 
+mod device;
 mod event;
+mod holders;
 mod id;
 mod session;
 
+pub use device::DeviceUser;
 pub use event::{
     Alloc, Event, Frame, FrameKind, Free, Layer, LostCause, OutOfMemory, Record, StepMark,
     StepMarkKind, Totals,
 };
+pub use holders::{Holder, Holders};
 pub use id::{Address, Bytes, DeviceId, FrameId, Pid, StackId, Tid, Time};
 pub use session::{Backend, ProbeState, ProbeView, ProcessInfo, Role};

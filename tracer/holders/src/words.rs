@@ -28,16 +28,14 @@ pub fn holder(holder: &Holder) -> String {
         false => format!(" ({})", holder.notes.join("; ")),
     };
     match holder.kind {
-        Kind::Tensor | Kind::Gradient => format!("`{}`{notes}", holder.path),
+        Kind::Tensor | Kind::Gradient => format!("{}{notes}", quoted(&holder.path)),
         Kind::Graph => {
             let mut nodes = holder.graph.join(" -> ");
             if holder.graph.len() as u64 != holder.graph_length {
                 nodes.push_str(&format!("; up to {} nodes", holder.graph_length));
             }
-            format!(
-                "the autograd graph behind `{}`{notes} ({nodes})",
-                holder.path
-            )
+            let path = quoted(&holder.path);
+            format!("the autograd graph behind {path}{notes} ({nodes})")
         }
         Kind::Garbage => format!(
             "garbage that waits for the collector: {}{notes}",
@@ -48,6 +46,58 @@ pub fn holder(holder: &Holder) -> String {
         Kind::Native => format!("native: {}{notes}", holder.path),
         Kind::Unknown if holder.path.is_empty() => "not found before the search ended".into(),
         Kind::Unknown => holder.path.clone(),
+    }
+}
+
+/// The same in a few words that go after "held by".
+///
+/// ```
+/// # use vramscope_holders::{Holder, Kind, words};
+/// let holder = Holder {
+///     kind: Kind::Tensor,
+///     path: "__main__.replay[*]".into(),
+///     example: "__main__.replay[3]".into(),
+///     graph: vec![],
+///     graph_length: 0,
+///     notes: vec!["a deque of 87, at most 120".into()],
+///     container_length: Some(87),
+///     container_bound: Some(120),
+///     members: vec![0, 1],
+/// };
+/// assert_eq!(words::short(&holder), "`__main__.replay`");
+/// ```
+pub fn short(holder: &Holder) -> String {
+    // That it is at some position in it goes without saying.
+    let path = holder.path.trim_end_matches("[*]");
+    match holder.kind {
+        Kind::Tensor | Kind::Gradient => quoted(path),
+        Kind::Graph => format!("the autograd graph behind {}", quoted(path)),
+        Kind::Garbage => "garbage that waits for the collector".into(),
+        Kind::Native if path.is_empty() => "no Python object (native)".into(),
+        Kind::Native => "a cycle in C++".into(),
+        Kind::Extension => "C or C++ code".into(),
+        Kind::Unknown => "something that was not found".into(),
+    }
+}
+
+/// A way between quotes; one that begins with a variable's name has its own.
+fn quoted(path: &str) -> String {
+    match path.starts_with("local ") {
+        true => path.to_owned(),
+        false => format!("`{path}`"),
+    }
+}
+
+/// A kind as it is written in JSON.
+pub fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Tensor => "tensor",
+        Kind::Gradient => "gradient",
+        Kind::Graph => "graph",
+        Kind::Garbage => "garbage",
+        Kind::Extension => "extension",
+        Kind::Native => "native",
+        Kind::Unknown => "unknown",
     }
 }
 

@@ -262,12 +262,14 @@ impl Greeted {
                 gone = !self.process.is_running() || self.look().is_err();
             }
         }
+        let inside = if gone { None } else { self.part(board) };
+        // The last figures are asked for when the last events are there.
         drop(watching);
         if let Some(watch) = watch {
             // One that panicked has nothing left to hand over.
             let _ = watch.join();
         }
-        if gone { None } else { self.part(board) }
+        inside
     }
 
     fn look(&mut self) -> io::Result<()> {

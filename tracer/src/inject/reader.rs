@@ -112,6 +112,9 @@ impl Reader {
             for index in 0..self.lines.len() {
                 full |= self.turn(index, look, &mut batch);
             }
+            if look {
+                self.decoder.settle(now(), &mut batch);
+            }
             let idle = batch.is_empty();
             if !idle && self.sender.send(batch).is_err() {
                 return;

@@ -2,8 +2,8 @@
 
 use vramscope_collector::{
     escape,
-    report::{notes, units},
-    view::DeviceView,
+    report::{notes, shares, units},
+    view::{BucketKind, DeviceView},
 };
 use vramscope_events::Bytes;
 
@@ -29,10 +29,11 @@ pub fn page(app: &App, width: usize) -> Page {
         ),
     ]);
     page.gap();
-    let shares = shares(device);
+    let shares = named(device);
     let used = shares
         .iter()
-        .fold(0, |sum: Bytes, (_, bytes, _)| sum.saturating_add(*bytes));
+        .fold(0, |sum: Bytes, (_, bytes, _)| sum.saturating_add(*bytes))
+        .saturating_sub(device.excess);
     let whole = device
         .capacity
         .unwrap_or(used.saturating_add(device.free.unwrap_or(0)))
@@ -50,19 +51,18 @@ pub fn page(app: &App, width: usize) -> Page {
     for (name, bytes, role) in &shares {
         share(app, &mut page, name, *bytes, whole, *role);
     }
+    if let Some(used) = device.used {
+        page.line([
+            (
+                format!("   {:<1$}", "in all, as NVML counts", name_columns(width)),
+                Role::Text,
+            ),
+            (format!("{:>10}", units::bytes(used)), Role::Strong),
+        ]);
+    }
     match (device.capacity, device.free) {
         (Some(capacity), free) => {
-            let others = capacity.saturating_sub(used.saturating_add(free.unwrap_or(0)));
-            if free.is_some() && others > capacity / 1000 {
-                share(
-                    app,
-                    &mut page,
-                    "other processes",
-                    others,
-                    whole,
-                    Role::Quiet,
-                );
-            }
+            others(app, &mut page, device, used, whole);
             if let Some(free) = free {
                 share(app, &mut page, "free", free, whole, Role::Quiet);
             }
@@ -96,26 +96,41 @@ pub fn page(app: &App, width: usize) -> Page {
     page
 }
 
-/// The named shares, or, until they are known, what the framework says.
-fn shares(device: &DeviceView) -> Vec<(String, Bytes, Role)> {
-    let roles = [Role::Stays, Role::Cached, Role::Flows, Role::Outside];
-    if !device.buckets.is_empty() {
-        let named = device.buckets.iter().enumerate();
-        return named
-            .map(|(index, bucket)| {
-                let role = roles[index.min(roles.len() - 1)];
-                (escape::line(&bucket.name, 40), bucket.bytes, role)
-            })
-            .collect();
+/// The named shares.
+fn named(device: &DeviceView) -> Vec<(String, Bytes, Role)> {
+    let named = device.buckets.iter();
+    named
+        .map(|bucket| {
+            let role = match bucket.kind {
+                BucketKind::Live | BucketKind::LiveBefore => Role::Stays,
+                BucketKind::Reusable | BucketKind::Cached => Role::Cached,
+                BucketKind::Fragmented | BucketKind::GraphPools => Role::Flows,
+                BucketKind::Library | BucketKind::Pools | BucketKind::Rest => Role::Outside,
+            };
+            (escape::line(&bucket.name, 60), bucket.bytes, role)
+        })
+        .collect()
+}
+
+/// The other processes on the device, and what nobody is named for.
+fn others(app: &App, page: &mut Page, device: &DeviceView, used: Bytes, whole: Bytes) {
+    let mut named: Bytes = 0;
+    for row in shares::others(device) {
+        let bytes = row.bytes.unwrap_or(0);
+        named = named.saturating_add(bytes);
+        share(app, page, &row.name, bytes, whole, Role::Quiet);
     }
-    let cached = device.reserved.saturating_sub(device.allocated);
-    let mut out = vec![
-        ("live tensors".to_owned(), device.allocated, Role::Stays),
-        ("cached".to_owned(), cached, Role::Cached),
-    ];
-    let outside = device.outside;
-    out.extend(outside.map(|bytes| ("outside PyTorch".to_owned(), bytes, Role::Outside)));
-    out
+    let (Some(capacity), Some(free)) = (device.capacity, device.free) else {
+        return;
+    };
+    let unnamed = capacity.saturating_sub(used.saturating_add(free).saturating_add(named));
+    if unnamed > capacity / 1000 {
+        let name = match named {
+            0 => "other processes",
+            _ => "others, which ones is not told",
+        };
+        share(app, page, name, unnamed, whole, Role::Quiet);
+    }
 }
 
 fn share(app: &App, page: &mut Page, name: &str, bytes: Bytes, whole: Bytes, role: Role) {
@@ -134,7 +149,11 @@ fn share(app: &App, page: &mut Page, name: &str, bytes: Bytes, whole: Bytes, rol
 }
 
 fn name_columns(width: usize) -> usize {
-    if width >= 70 { 30 } else { 18 }
+    match width {
+        100.. => 45,
+        70.. => 36,
+        _ => 18,
+    }
 }
 
 fn books(app: &App, page: &mut Page, device: &DeviceView) {
@@ -160,6 +179,16 @@ fn books(app: &App, page: &mut Page, device: &DeviceView) {
         ),
         Role::Text,
     );
+    if let Some(process) = app.process().filter(|process| process.host_bytes > 0) {
+        page.pair(
+            " host",
+            &format!(
+                "{} page-locked, taken through the driver since the attach",
+                units::bytes(process.host_bytes)
+            ),
+            Role::Text,
+        );
+    }
     let check = &device.check;
     let (words, role) = match check.corrected {
         0 => (

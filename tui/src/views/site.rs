@@ -3,14 +3,15 @@
 use ratatui::{buffer::Buffer, layout::Rect};
 use vramscope_collector::{
     escape,
-    report::{headline, paths, units},
+    report::{headline, holders, paths, units},
     view::{FrameView, GenerationSpan, LOG2_BUCKETS, Log2Histogram, ProcessView, SiteView},
 };
 use vramscope_events::FrameKind;
 
 use crate::{
     app::{App, OpenSite},
-    chart, command,
+    ask, chart, command,
+    feed::Asking,
     page::Page,
     theme::{Role, Theme},
 };
@@ -31,6 +32,7 @@ pub fn page(app: &App, open: &OpenSite, width: usize) -> Page {
     let mut numbers = Page::new(app.theme, column);
     title(app, &mut numbers, open, process);
     facts(app, &mut numbers, open);
+    held(app, &mut numbers, open);
     // The verdict above has said what to do; where it happens comes first.
     stack(&mut numbers, site, process);
     advice(app, &mut numbers, open);
@@ -131,6 +133,37 @@ fn facts(app: &App, page: &mut Page, open: &OpenSite) {
             units::count(site.stacks.into())
         );
         page.pair(" made of", &words, Role::Text);
+    }
+}
+
+/// Who holds the survivors, once the process was asked.
+fn held(app: &App, page: &mut Page, open: &OpenSite) {
+    let state = ask::state(app);
+    let retained = open.site.retained.as_ref();
+    if state.is_none() && retained.is_none() {
+        return;
+    }
+    page.heading(" Held by");
+    match state {
+        Some(Asking::Waiting) => page.text(" ", "asking the process…", Role::Warn),
+        Some(Asking::Failed(why)) => {
+            page.text(
+                " ",
+                &format!("no answer: {}", escape::text(why)),
+                Role::Warn,
+            );
+        }
+        Some(Asking::Answered) | None => {}
+    }
+    let Some(retained) = retained else { return };
+    let ago = app.view.now.seconds_since(retained.asked_at);
+    let opening = format!("{}:", holders::opening(retained, ago));
+    page.text(" ", &opening, Role::Text);
+    for line in holders::lines(retained) {
+        page.text("   ", &line, Role::Strong);
+    }
+    for remark in holders::remarks(retained) {
+        page.text("   ", &remark, Role::Quiet);
     }
 }
 

@@ -114,6 +114,7 @@ pub fn info(command: &str) -> ProcessInfo {
         python: Some("3.12.4".into()),
         torch: Some("2.8.0".into()),
         rank: Some(0),
+        role: vramscope_events::Role::Program,
         directory: Some("/home/mira/probe".into()),
         root: None,
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use vramscope_events::{
-    Address, Alloc, DeviceId, Event, Frame, FrameId, FrameKind, Free, OutOfMemory, Pid, Record,
-    StackId, StepMark, StepMarkKind, Time, Totals,
+    Address, Alloc, DeviceId, DeviceUser, Event, Frame, FrameId, FrameKind, Free, Holders,
+    OutOfMemory, Pid, Record, StackId, StepMark, StepMarkKind, Time, Totals,
 };
 
 use super::{
@@ -242,11 +242,53 @@ impl Decoder {
                     used_by_process: told.then_some(used),
                 }
             }
+            What::DeviceUsers => Event::DeviceUsers {
+                device,
+                users: self.users(rest)?,
+            },
+            What::CaptureBegan => Event::GraphCapture { began: true },
+            What::CaptureEnded => Event::GraphCapture { began: false },
+            What::Mapped => Event::Mapped {
+                allocation: Address(rest.varint()?),
+                address: Address(rest.varint()?),
+                size: rest.varint()?,
+            },
+            What::Unmapped => Event::Unmapped {
+                address: Address(rest.varint()?),
+                size: rest.varint()?,
+            },
+            What::PoolsKept => Event::PoolsKept {
+                device,
+                bytes: rest.varint()?,
+            },
             What::ProcessExited => Event::ProcessExited,
+            What::Holders => {
+                let holders = serde_json::from_slice(rest.bytes()?);
+                Event::Holders(Arc::new(Holders {
+                    device,
+                    ..holders.map_err(|_| Malformed("an answer about holders that is none"))?
+                }))
+            }
             What::Alloc | What::Free | What::FreeAt => {
                 return Err(Malformed("an event in the wrong place"));
             }
         })
+    }
+
+    fn users(&mut self, rest: &mut Input<'_>) -> Result<Arc<[DeviceUser]>, Malformed> {
+        let mut users = Vec::new();
+        for _ in 0..rest.count()? {
+            let pid = Pid(rest.u32()?);
+            let command = self.string(rest)?;
+            let told = rest.byte()? != 0;
+            let bytes = rest.varint()?;
+            users.push(DeviceUser {
+                pid,
+                command,
+                bytes: told.then_some(bytes),
+            });
+        }
+        Ok(users.into())
     }
 
     fn frame(&mut self, rest: &mut Input<'_>) -> Result<Frame, Malformed> {

@@ -143,7 +143,43 @@ impl Encoder {
                 put(rest, used_by_process.unwrap_or(0));
                 shape(What::DeviceMemory).on(*device)
             }
+            Event::DeviceUsers { device, users } => {
+                put(rest, users.len() as u64);
+                for user in users.iter() {
+                    put(rest, user.pid.0.into());
+                    self.string(&user.command, rest);
+                    rest.push(u8::from(user.bytes.is_some()));
+                    put(rest, user.bytes.unwrap_or(0));
+                }
+                shape(What::DeviceUsers).on(*device)
+            }
+            Event::GraphCapture { began: true } => shape(What::CaptureBegan),
+            Event::GraphCapture { began: false } => shape(What::CaptureEnded),
+            Event::Mapped {
+                allocation,
+                address,
+                size,
+            } => {
+                put(rest, allocation.0);
+                put(rest, address.0);
+                put(rest, *size);
+                shape(What::Mapped)
+            }
+            Event::Unmapped { address, size } => {
+                put(rest, address.0);
+                put(rest, *size);
+                shape(What::Unmapped)
+            }
+            Event::PoolsKept { device, bytes } => {
+                put(rest, *bytes);
+                shape(What::PoolsKept).on(*device)
+            }
             Event::ProcessExited => shape(What::ProcessExited),
+            Event::Holders(holders) => {
+                // Strings and numbers in plain structs: nothing that can fail to be written.
+                put_bytes(rest, &serde_json::to_vec(holders.as_ref()).ok()?);
+                shape(What::Holders).on(holders.device)
+            }
             _ => return None,
         })
     }

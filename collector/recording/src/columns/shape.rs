@@ -26,9 +26,17 @@ pub(crate) enum What {
     Lost = 10,
     DeviceMemory = 11,
     ProcessExited = 12,
+    /// This and what follows: since 1.1.
+    Holders = 13,
+    DeviceUsers = 14,
+    CaptureBegan = 15,
+    CaptureEnded = 16,
+    Mapped = 17,
+    Unmapped = 18,
+    PoolsKept = 19,
 }
 
-const WHATS: [What; 13] = [
+const WHATS: [What; 20] = [
     What::Alloc,
     What::Free,
     What::FreeAt,
@@ -42,6 +50,13 @@ const WHATS: [What; 13] = [
     What::Lost,
     What::DeviceMemory,
     What::ProcessExited,
+    What::Holders,
+    What::DeviceUsers,
+    What::CaptureBegan,
+    What::CaptureEnded,
+    What::Mapped,
+    What::Unmapped,
+    What::PoolsKept,
 ];
 
 /// How the framework's totals are told.
@@ -174,7 +189,12 @@ impl Shape {
         let sized = matches!(self.size, SizeMode::Bytes | SizeMode::Grains);
         let needs_device = matches!(
             self.what,
-            What::Alloc | What::OutOfMemory | What::CacheEmptied | What::DeviceMemory
+            What::Alloc
+                | What::OutOfMemory
+                | What::CacheEmptied
+                | What::DeviceMemory
+                | What::DeviceUsers
+                | What::PoolsKept
         );
         let wrong = (needs_device && self.device == 0)
             || (self.what == What::Alloc && !sized)

@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use vramscope_events::{
-    Address, Alloc, Backend, DeviceId, Event, Frame, FrameId, FrameKind, Free, Layer, LostCause,
-    OutOfMemory, Pid, Record, StackId, StepMark, StepMarkKind, Tid, Time, Totals,
+    Address, Alloc, Backend, DeviceId, DeviceUser, Event, Frame, FrameId, FrameKind, Free, Holder,
+    Holders, Layer, LostCause, OutOfMemory, Pid, Record, StackId, StepMark, StepMarkKind, Tid,
+    Time, Totals,
 };
 use vramscope_recording::{
     Block, Checkpoint, CheckpointAt, End, FORMAT, Piece, Recording, SessionInfo, Settings, Writer,
@@ -122,6 +123,56 @@ pub fn one_of_each(from: u64) -> Vec<Record> {
             free: 1 << 30,
             used_by_process: Some(3),
         },
+        Event::DeviceUsers {
+            device: DeviceId(0),
+            users: [
+                DeviceUser {
+                    pid: Pid(77),
+                    command: "python other.py".into(),
+                    bytes: Some(5),
+                },
+                DeviceUser {
+                    pid: Pid(78),
+                    command: "".into(),
+                    bytes: None,
+                },
+            ]
+            .into(),
+        },
+        Event::GraphCapture { began: true },
+        Event::GraphCapture { began: false },
+        Event::Mapped {
+            allocation: Address(1 << 63 | 7),
+            address: Address(0x7000_0000_0000),
+            size: 2 << 20,
+        },
+        Event::Unmapped {
+            address: Address(0x7000_0000_0000),
+            size: 2 << 20,
+        },
+        Event::PoolsKept {
+            device: DeviceId(1),
+            bytes: 32 << 20,
+        },
+        Event::Holders(Arc::new(Holders {
+            device: DeviceId(0),
+            stacks: vec![StackId(3), StackId(4)],
+            survivors: 148,
+            asked: 148,
+            holders: vec![Holder {
+                kind: "tensor".into(),
+                words: "`__main__.replay[*]` (a deque of 87, at most 120)".into(),
+                short: "`__main__.replay`".into(),
+                path: "__main__.replay[*]".into(),
+                blocks: 140,
+                bytes: 140 << 10,
+                length: Some(87),
+                bound: Some(120),
+            }],
+            partial: Some("the time was used up".into()),
+            notes: vec!["the collector is off".into()],
+            cost: "the GIL 6 times".into(),
+        })),
         Event::OutOfMemory(OutOfMemory {
             device: DeviceId(0),
             requested: 1 << 40,
@@ -193,6 +244,7 @@ pub fn block(number: u64) -> Block {
         born: Time(number * 1_001),
         step: 3,
         segment: number.is_multiple_of(2),
+        graph: number.is_multiple_of(4),
     }
 }
 
@@ -276,6 +328,7 @@ pub fn live_blocks(records: &[Record]) -> Vec<Block> {
                     born: record.time,
                     step: 1,
                     segment: false,
+                    graph: false,
                 };
                 live.insert((alloc.layer, alloc.address), block);
             }

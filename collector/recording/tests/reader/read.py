@@ -141,6 +141,18 @@ class Segment:
                 event["cause"], event["count"] = rest.byte(), rest.varint()
             elif what == 11:
                 event["numbers"] = [rest.varint(), rest.varint(), rest.byte(), rest.varint()]
+            elif what == 13:
+                event["answer"] = json.loads(rest.bytes())
+            elif what == 14:
+                event["users"] = [
+                    (rest.varint(), string(), rest.byte(), rest.varint())
+                    for _ in range(rest.varint())]
+            elif what == 17:
+                event["numbers"] = [rest.varint() for _ in range(3)]
+            elif what == 18:
+                event["numbers"] = [rest.varint() for _ in range(2)]
+            elif what == 19:
+                event["numbers"] = [rest.varint()]
             yield event
         assert all(column.at == len(column.data) for column in columns), "left over"
 

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::view::BucketKind;
+
 /// The document.
 #[derive(Serialize)]
 pub struct Report<'a> {
@@ -15,9 +17,27 @@ pub struct Report<'a> {
     pub devices: Vec<Device<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessAndDevices<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
     pub lost: Lost,
     pub probes: Vec<Probe<'a>>,
     pub log: Vec<LogLine<'a>>,
+}
+
+/// What is to be said of several processes together.
+#[derive(Serialize)]
+pub struct Together {
+    pub summary: Option<String>,
+    pub skewed: Vec<Finding>,
+    pub workers: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+pub struct Finding {
+    pub pid: u32,
+    pub bytes: u64,
+    pub text: String,
+    pub advice: String,
 }
 
 #[derive(Serialize)]
@@ -27,7 +47,9 @@ pub struct Process<'a> {
     pub python: Option<&'a str>,
     pub torch: Option<&'a str>,
     pub rank: Option<u32>,
+    pub role: &'static str,
     pub exited: bool,
+    pub host_bytes: u64,
 }
 
 #[derive(Serialize)]
@@ -59,9 +81,13 @@ pub struct Device<'a> {
     pub capacity: Option<u64>,
     pub free: Option<u64>,
     pub outside: Option<u64>,
+    pub used: Option<u64>,
+    pub excess: u64,
+    pub largest_request: u64,
     pub tensor_layer: bool,
     pub ledger: Ledger,
     pub buckets: Vec<Bucket<'a>>,
+    pub others: Vec<Other<'a>>,
     pub verdict: Option<Verdict<'a>>,
     pub sites_total: u64,
     pub sites: Vec<Site<'a>>,
@@ -81,8 +107,16 @@ pub struct Ledger {
 
 #[derive(Serialize)]
 pub struct Bucket<'a> {
+    pub kind: BucketKind,
     pub name: &'a str,
     pub bytes: u64,
+}
+
+#[derive(Serialize)]
+pub struct Other<'a> {
+    pub pid: u32,
+    pub command: Option<&'a str>,
+    pub bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -105,6 +139,7 @@ pub struct Verdict<'a> {
     pub oom_in_steps_interval: Option<[Option<f64>; 2]>,
     pub oom_in_seconds: Option<f64>,
     pub kind: Option<&'static str>,
+    pub retained_by: Option<&'a str>,
     pub summary: &'a str,
     pub evidence: Vec<&'a str>,
     pub advice: &'a str,
@@ -143,7 +178,32 @@ pub struct Site<'a> {
     pub last_seen_seconds: f64,
     pub oldest_survivor_seconds: Option<f64>,
     pub born: Vec<Born>,
+    pub retained_by: Option<Retained<'a>>,
     pub stack: Vec<Frame<'a>>,
+}
+
+#[derive(Serialize)]
+pub struct Retained<'a> {
+    pub asked_seconds: f64,
+    pub seconds_since_asked_before: Option<f64>,
+    pub survivors: u64,
+    pub asked: u64,
+    pub holders: Vec<Holder<'a>>,
+    pub partial: Option<&'a str>,
+    pub notes: Vec<&'a str>,
+    pub cost: &'a str,
+}
+
+#[derive(Serialize)]
+pub struct Holder<'a> {
+    pub words: &'a str,
+    pub kind: &'a str,
+    pub path: &'a str,
+    pub blocks: u64,
+    pub bytes: u64,
+    pub length: Option<u64>,
+    pub bound: Option<u64>,
+    pub length_before: Option<u64>,
 }
 
 #[derive(Serialize)]

@@ -12,6 +12,7 @@ use simcuda_common::settings::Settings;
 use simcuda_common::usage::{OwnUsage, Usage};
 
 use crate::arena::Arena;
+use crate::callers::Callers;
 use crate::context::Context;
 use crate::device::SimulatedDevice;
 use crate::event::Event;
@@ -67,6 +68,7 @@ pub struct Driver {
     pub functions: Registry<Function>,
     pub links: Registry<Link>,
     pub known: Known,
+    pub callers: Callers,
     pub counters: Counters,
 }
 
@@ -133,6 +135,7 @@ impl Driver {
             functions: Registry::new(Kind::Function),
             links: Registry::new(Kind::Link),
             known: Known::default(),
+            callers: Callers::default(),
             counters: Counters::default(),
         })
     }

@@ -165,6 +165,11 @@ impl Ledger {
         }
     }
 
+    /// All of it, by address.
+    pub fn all(&self) -> impl Iterator<Item = &Allocation> {
+        self.by_address.values()
+    }
+
     pub fn len(&self) -> usize {
         self.by_address.len()
     }

@@ -6,6 +6,7 @@
 #![allow(non_snake_case)]
 
 mod arena;
+mod callers;
 mod context;
 mod copy;
 mod device;

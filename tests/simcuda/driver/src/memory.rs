@@ -62,6 +62,7 @@ fn allocate(size: usize, kind: Kind) -> Result<DevicePtr, i32> {
         return Err(OUT_OF_MEMORY);
     };
     ledger.insert(address, charge, kind, ordinal);
+    driver.callers.note(address, size);
     Counters::add(&driver.counters.allocations);
     log!("allocated {size} B on device {ordinal} at {address:#x}");
     Ok(address)

@@ -111,6 +111,7 @@ impl Pool {
         let address = self.place(driver, &mut state, size).inspect_err(|_| {
             log!("out of memory in pool {:#x}: {size} B asked", self.handle);
         })?;
+        driver.callers.note(address, size);
         state.used += size;
         state.used_high = state.used_high.max(state.used);
         driver.ledger.write().expect("no panics").insert(
@@ -122,6 +123,12 @@ impl Pool {
         Counters::add(&driver.counters.allocations);
         log!(level 2, "allocated {size} B from pool {:#x} at {address:#x}", self.handle);
         Ok(address)
+    }
+
+    /// Device, bytes allocated from it, bytes that it holds.
+    pub fn figures(&self) -> (usize, usize, usize) {
+        let state = self.state.lock().expect("no panics");
+        (self.device, state.used, state.reserved)
     }
 
     /// Finds addresses and makes their chunks resident.

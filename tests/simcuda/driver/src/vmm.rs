@@ -68,6 +68,20 @@ pub struct Physical {
     retained: Mutex<u32>,
 }
 
+impl Physical {
+    pub fn handle(&self) -> Handle {
+        self.handle
+    }
+
+    pub fn device(&self) -> usize {
+        self.device
+    }
+
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
 impl Drop for Physical {
     fn drop(&mut self) {
         let Ok(driver) = driver() else { return };
@@ -114,6 +128,7 @@ fn create(driver: &Driver, size: usize, properties: MemAllocationProp) -> Result
         offset,
         retained: Mutex::new(1),
     });
+    driver.callers.note(handle, size);
     Counters::add(&driver.counters.allocations);
     log!(
         "took {size} B of physical memory of device {} as {handle:#x}",

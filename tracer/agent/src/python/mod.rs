@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod calls;
+mod container;
 mod layout;
 mod object;
 
@@ -41,6 +42,8 @@ pub(crate) struct Types {
     pub frame: u64,
     pub member: u64,
     pub traceback: u64,
+    pub set: u64,
+    pub frozen_set: u64,
 }
 
 /// The interpreter of this process.
@@ -50,6 +53,7 @@ pub(crate) struct Python {
     gc_disable: Option<unsafe extern "C-unwind" fn() -> c_int>,
     gc_enable: Option<unsafe extern "C-unwind" fn() -> c_int>,
     visit_all: Option<VisitAll>,
+    next_of_set: Option<NextOfSet>,
     pub types: Types,
     /// Major and minor version.
     pub version: (u32, u32),
@@ -58,6 +62,7 @@ pub(crate) struct Python {
 }
 
 type VisitOne = unsafe extern "C-unwind" fn(Raw, *mut c_void) -> c_int;
+type NextOfSet = unsafe extern "C-unwind" fn(Raw, *mut isize, *mut Raw, *mut isize) -> c_int;
 type VisitAll = unsafe extern "C-unwind" fn(VisitOne, *mut c_void);
 
 /// Why there is nothing to search.
@@ -109,12 +114,15 @@ impl Python {
                 frame: kind("PyFrame_Type")?,
                 member: kind("PyMemberDescr_Type")?,
                 traceback: kind("PyTraceBack_Type")?,
+                set: kind("PySet_Type")?,
+                frozen_set: kind("PyFrozenSet_Type")?,
             })
         })()
         .map_err(|missing| format!("no CPython is loaded in this process: it has no {missing}"))?;
         // SAFETY: `int f(void)` all of them, where they exist (3.10 and 3.13, and before with an
-        // underscore); the last is `void f(gcvisitobjects_t, void *)` (3.12).
-        let (is_finalizing, gc_disable, gc_enable, visit_all) = unsafe {
+        // underscore); the last but one is `void f(gcvisitobjects_t, void *)` (3.12), the last
+        // `int f(PyObject *, Py_ssize_t *, PyObject **, Py_hash_t *)`.
+        let (is_finalizing, gc_disable, gc_enable, visit_all, next_of_set) = unsafe {
             (
                 find("Py_IsFinalizing")
                     .or_else(|| find("_Py_IsFinalizing"))
@@ -124,6 +132,7 @@ impl Python {
                 find("PyGC_Enable")
                     .map(|f| mem::transmute::<Raw, unsafe extern "C-unwind" fn() -> c_int>(f)),
                 find("PyUnstable_GC_VisitObjects").map(|f| mem::transmute::<Raw, VisitAll>(f)),
+                find("_PySet_NextEntry").map(|f| mem::transmute::<Raw, NextOfSet>(f)),
             )
         };
         Ok(Python {
@@ -132,6 +141,7 @@ impl Python {
             gc_disable,
             gc_enable,
             visit_all,
+            next_of_set,
             types,
             version,
             version_text,

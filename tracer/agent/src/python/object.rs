@@ -46,6 +46,10 @@ const _: () = assert!(mem::offset_of!(TypeHead, is_gc) == 328);
 /// `Py_TPFLAGS_*` (Include/object.h).
 const HAVE_GC: usize = 1 << 14;
 pub(super) const HEAP_TYPE: usize = 1 << 9;
+/// `Py_TPFLAGS_LIST_SUBCLASS`, `…_TUPLE_…`, `…_DICT_…`.
+const LIST: usize = 1 << 25;
+const TUPLE: usize = 1 << 26;
+const DICT: usize = 1 << 29;
 /// `PyGC_Head`: two words before the object; the first is 0 where it is not tracked.
 const GC_HEAD: usize = 16;
 
@@ -104,6 +108,12 @@ impl Object<'_> {
 
     pub(crate) fn is_heap_type(self) -> bool {
         self.head().flags & HEAP_TYPE != 0
+    }
+
+    /// Whether its type is a list, a tuple, a dictionary or derived from one of them: a flag of the
+    /// type says so.
+    pub(crate) fn may_be_container(self) -> bool {
+        self.head().flags & (LIST | TUPLE | DICT) != 0
     }
 
     /// A word of the object's own memory.

@@ -151,6 +151,44 @@ struct AddNodeWithEdges {
     parameters: *const MemoryNode,
 }
 
+/// `cuMemPoolSetAttribute` and its like.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct PoolAttribute {
+    pool: *mut c_void,
+    attribute: u32,
+    value: *const u64,
+}
+
+/// What a pool may keep, where that is set.
+///
+/// # Safety
+/// `arguments` are those of such a call that succeeded.
+unsafe fn pool_threshold(arguments: *const c_void) -> Option<DriverCall> {
+    /// `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`; the runtime has the same number.
+    const RELEASE_THRESHOLD: u32 = 4;
+    // SAFETY: the caller's promise; the value of this attribute is 64 bits wide.
+    unsafe {
+        let set = at(arguments.cast::<PoolAttribute>())?;
+        if set.attribute != RELEASE_THRESHOLD {
+            return None;
+        }
+        let function = wire::vs_driver_function_VS_POOL_THRESHOLD;
+        told(function, number(set.pool), at(set.value)?, 0, NONE)
+    }
+}
+
+/// A capture begins or ends on the stream that is the first argument. The default stream of a
+/// thread is a small number.
+///
+/// # Safety
+/// `arguments` are those of such a call.
+unsafe fn capture(function: u32, arguments: *const c_void) -> Option<DriverCall> {
+    // SAFETY: the caller's promise.
+    let stream = unsafe { at(arguments.cast::<u64>()) }?;
+    told(function, stream, 0, 0, NONE)
+}
+
 /// What the beginning of a call tells: memory that is given back. After the call another thread
 /// may be given the same address, so that its allocation would be told first.
 ///

@@ -47,6 +47,15 @@ pub(super) const DRIVER: &[(raw::CUpti_CallbackDomain, raw::CUpti_CallbackId)] =
     CUPTI_DRIVER_TRACE_CBID_cuMulticastBindAddr,
     CUPTI_DRIVER_TRACE_CBID_cuMulticastBindAddr_v2,
     CUPTI_DRIVER_TRACE_CBID_cuMulticastUnbind,
+    CUPTI_DRIVER_TRACE_CBID_cuMemPoolSetAttribute,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz,
 ];
 
 /// Of the runtime: the same, where it has such a function. It has no virtual memory.
@@ -75,4 +84,11 @@ pub(super) const RUNTIME: &[(raw::CUpti_CallbackDomain, raw::CUpti_CallbackId)] 
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddMemFreeNode_v11040,
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddNode_v12020,
     CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddNode_v12030,
+    CUPTI_RUNTIME_TRACE_CBID_cudaMemPoolSetAttribute_v11020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_ptsz_v10000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_v12030,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_ptsz_v12030,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_ptsz_v10000,
 ];

@@ -30,6 +30,11 @@ pub extern "C" fn on_driver(call: &DriverCall) {
             | wire::vs_driver_function_VS_VMM_RELEASE
             | wire::vs_driver_function_VS_VMM_MAP
             | wire::vs_driver_function_VS_VMM_UNMAP
+            | wire::vs_driver_function_VS_CAPTURE_BEGIN
+            | wire::vs_driver_function_VS_CAPTURE_END
+            | wire::vs_driver_function_VS_POOL_TRIM
+            | wire::vs_driver_function_VS_POOL_DESTROY
+            | wire::vs_driver_function_VS_POOL_THRESHOLD
     );
     if takes {
         stack::fill(live, &mut record.head, Some(Place::here()));

@@ -7,8 +7,8 @@ use vramscope_cupti_sys::raw;
 use vramscope_wire as wire;
 
 use super::{
-    AddNode, AddNodeWithEdges, DriverCall, NONE, OF_CONTEXT, arguments, at, device_at, given_back,
-    handed_out, node, number, pool_device, stored, told,
+    AddNode, AddNodeWithEdges, DriverCall, NONE, OF_CONTEXT, arguments, at, capture, device_at,
+    given_back, handed_out, node, number, pool_device, pool_threshold, stored, told,
 };
 
 /// # Safety
@@ -54,6 +54,10 @@ pub(super) unsafe fn enter(id: u32, from: *const c_void) -> Option<DriverCall> {
                 let a = arguments!(from as cuMulticastUnbind_params);
                 let function = wire::vs_driver_function_VS_MULTICAST_UNBIND;
                 told(function, a.mcHandle, a.size as u64, 0, a.dev)
+            }
+            raw::CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture
+            | raw::CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture_ptsz => {
+                capture(wire::vs_driver_function_VS_CAPTURE_END, from)
             }
             _ => None,
         }
@@ -158,6 +162,15 @@ pub(super) unsafe fn exit(id: u32, from: *const c_void) -> Option<DriverCall> {
             raw::CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2 => {
                 let a = ptr::read_unaligned(from.cast::<AddNodeWithEdges>());
                 node(a.graph, a.parameters)
+            }
+            raw::CUPTI_DRIVER_TRACE_CBID_cuMemPoolSetAttribute => pool_threshold(from),
+            raw::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture
+            | raw::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz
+            | raw::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2
+            | raw::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2_ptsz
+            | raw::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph
+            | raw::CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCaptureToGraph_ptsz => {
+                capture(wire::vs_driver_function_VS_CAPTURE_BEGIN, from)
             }
             _ => virtual_memory_exit(id, from),
         }

@@ -7,8 +7,8 @@ use vramscope_cupti_sys::raw;
 use vramscope_wire as wire;
 
 use super::{
-    AddNode, AddNodeWithEdges, DriverCall, NONE, OF_CONTEXT, arguments, at, given_back, handed_out,
-    node, number, pool_device, stored, told,
+    AddNode, AddNodeWithEdges, DriverCall, NONE, OF_CONTEXT, arguments, at, capture, given_back,
+    handed_out, node, number, pool_device, pool_threshold, stored, told,
 };
 
 /// # Safety
@@ -41,6 +41,10 @@ pub(super) unsafe fn enter(id: u32, from: *const c_void) -> Option<DriverCall> {
             raw::CUPTI_RUNTIME_TRACE_CBID_cudaIpcCloseMemHandle_v4010 => {
                 let a = arguments!(from as cudaIpcCloseMemHandle_v4010_params);
                 given_back(wire::vs_driver_function_VS_IPC_CLOSE, number(a.devPtr), 0)
+            }
+            raw::CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_v10000
+            | raw::CUPTI_RUNTIME_TRACE_CBID_cudaStreamEndCapture_ptsz_v10000 => {
+                capture(wire::vs_driver_function_VS_CAPTURE_END, from)
             }
             _ => None,
         }
@@ -167,6 +171,13 @@ pub(super) unsafe fn exit(id: u32, from: *const c_void) -> Option<DriverCall> {
             raw::CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddNode_v12030 => {
                 let a = ptr::read_unaligned(from.cast::<AddNodeWithEdges>());
                 node(a.graph, a.parameters)
+            }
+            raw::CUPTI_RUNTIME_TRACE_CBID_cudaMemPoolSetAttribute_v11020 => pool_threshold(from),
+            raw::CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_v10000
+            | raw::CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCapture_ptsz_v10000
+            | raw::CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_v12030
+            | raw::CUPTI_RUNTIME_TRACE_CBID_cudaStreamBeginCaptureToGraph_ptsz_v12030 => {
+                capture(wire::vs_driver_function_VS_CAPTURE_BEGIN, from)
             }
             _ => None,
         }

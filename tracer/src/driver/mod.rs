@@ -4,11 +4,15 @@
 //! back when the handle has been released *and* nothing maps it any more, in whichever order
 //! (CUDA driver API, "Virtual Memory Management").
 
+mod pools;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use vramscope_events::{Address, Alloc, Bytes, DeviceId, Event, Free, Layer, StackId};
 use vramscope_wire as wire;
+
+use pools::Pools;
 
 /// Physical memory behind a handle has no address: its handle stands for one, in a range that no
 /// device address lies in.
@@ -20,6 +24,7 @@ pub struct DriverBook {
     handles: FxHashMap<u64, Handle>,
     /// Mapped range -> (its size, its handle).
     mappings: BTreeMap<u64, (Bytes, u64)>,
+    pools: Pools,
 }
 
 #[derive(Debug)]
@@ -38,10 +43,12 @@ impl DriverBook {
             }
             _ => Layer::Driver,
         };
+        let device = DeviceId(u16::try_from(call.device).unwrap_or(0));
+        self.pools.see(call, device);
         let alloc = |address| {
             Event::Alloc(Alloc {
                 layer,
-                device: DeviceId(u16::try_from(call.device).unwrap_or(0)),
+                device,
                 address: Address(address),
                 size: call.size,
                 stack,
@@ -79,6 +86,11 @@ impl DriverBook {
                 if let Some(handle) = self.handles.get_mut(&call.extra) {
                     handle.mappings += 1;
                     self.mappings.insert(call.address, (call.size, call.extra));
+                    out.push(Event::Mapped {
+                        allocation: Address(call.extra | HANDLE_BIT),
+                        address: Address(call.address),
+                        size: call.size,
+                    });
                 }
             }
             wire::vs_driver_function_VS_VMM_RELEASE => {
@@ -94,6 +106,12 @@ impl DriverBook {
                     .range(call.address..end)
                     .map(|(start, (_, handle))| (*start, *handle))
                     .collect();
+                if !gone.is_empty() {
+                    out.push(Event::Unmapped {
+                        address: Address(call.address),
+                        size: call.size,
+                    });
+                }
                 for (start, handle) in gone {
                     self.mappings.remove(&start);
                     if let Some(handle) = self.handles.get_mut(&handle) {
@@ -113,9 +131,21 @@ impl DriverBook {
             | wire::vs_driver_function_VS_ALLOC_MANAGED
             | wire::vs_driver_function_VS_ALLOC_PITCH
             | wire::vs_driver_function_VS_HOST_ALLOC => out.push(alloc(call.address)),
+            wire::vs_driver_function_VS_CAPTURE_BEGIN => {
+                out.push(Event::GraphCapture { began: true });
+            }
+            wire::vs_driver_function_VS_CAPTURE_END => {
+                out.push(Event::GraphCapture { began: false });
+            }
             // Addresses, pools, graph nodes, other processes' memory: nothing is taken by them.
             _ => {}
         }
+    }
+
+    /// What the pools keep on each device, where that has changed since this was asked last.
+    pub fn pools_kept(&mut self) -> impl Iterator<Item = Event> {
+        let news = self.pools.news().into_iter();
+        news.map(|(device, bytes)| Event::PoolsKept { device, bytes })
     }
 
     fn give_back(&mut self, handle: u64, free: &impl Fn(u64) -> Event, out: &mut Vec<Event>) {
@@ -164,6 +194,8 @@ mod tests {
             .map(|event| match event {
                 Event::Alloc(_) => "alloc",
                 Event::Free(_) => "free",
+                Event::Mapped { .. } => "map",
+                Event::Unmapped { .. } => "unmap",
                 _ => "other",
             })
             .collect()
@@ -178,12 +210,13 @@ mod tests {
     fn physical_memory_goes_with_the_last_of_handle_and_mapping() {
         let mut book = DriverBook::default();
         let create_and_map = [call(CREATE, 7, 2 << 20, 0), call(MAP, 0x1000, 2 << 20, 7)];
-        assert_eq!(run(&mut book, &create_and_map), ["alloc"]);
+        assert_eq!(run(&mut book, &create_and_map), ["alloc", "map"]);
         assert!(run(&mut book, &[call(RELEASE, 7, 0, 0)]).is_empty());
-        assert_eq!(run(&mut book, &[call(UNMAP, 0x1000, 2 << 20, 0)]), ["free"]);
+        let unmap = [call(UNMAP, 0x1000, 2 << 20, 0)];
+        assert_eq!(run(&mut book, &unmap), ["unmap", "free"]);
 
-        assert_eq!(run(&mut book, &create_and_map), ["alloc"]);
-        assert!(run(&mut book, &[call(UNMAP, 0x1000, 2 << 20, 0)]).is_empty());
+        assert_eq!(run(&mut book, &create_and_map), ["alloc", "map"]);
+        assert_eq!(run(&mut book, &unmap), ["unmap"]);
         assert_eq!(run(&mut book, &[call(RELEASE, 7, 0, 0)]), ["free"]);
     }
 
@@ -198,7 +231,7 @@ mod tests {
             call(RELEASE, 7, 0, 0),
             call(UNMAP, 0x1000, 2 << 20, 0),
         ];
-        assert_eq!(run(&mut book, &calls), ["alloc"]);
+        assert_eq!(run(&mut book, &calls), ["alloc", "map", "unmap"]);
         assert_eq!(run(&mut book, &[call(RELEASE, 7, 0, 0)]), ["free"]);
         // Nothing is known of a handle that was imported.
         assert!(run(&mut book, &[call(retain, 8, 0, 0), call(RELEASE, 8, 0, 0)]).is_empty());
@@ -236,12 +269,13 @@ mod tests {
             calls.push(call(MAP, 0x1000 + handle * 4096, 4096, handle));
             calls.push(call(RELEASE, handle, 0, 0));
         }
-        assert_eq!(run(&mut book, &calls), ["alloc"; 3]);
+        assert_eq!(run(&mut book, &calls), ["alloc", "map"].repeat(3));
         assert_eq!(
             run(&mut book, &[call(UNMAP, 0x1000, 2 * 4096, 0)]),
-            ["free"; 2]
+            ["unmap", "free", "free"]
         );
-        assert_eq!(run(&mut book, &[call(UNMAP, 0x3000, 4096, 0)]), ["free"]);
+        let last = [call(UNMAP, 0x3000, 4096, 0)];
+        assert_eq!(run(&mut book, &last), ["unmap", "free"]);
     }
 
     #[test]
