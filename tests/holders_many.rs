@@ -79,3 +79,70 @@ fn very_many_objects_are_searched_in_slices() {
     program.expect("end");
     program.finish();
 }
+
+/// A process that is asked again and again while twelve threads train is as one that nobody asked.
+#[test]
+fn being_asked_changes_nothing() {
+    if let Some(reason) = missing(&Tool::new(env!("CARGO_BIN_EXE_vramscope"))) {
+        return skip("being_asked_changes_nothing", &reason);
+    }
+    let repeat = std::env::var("VRAMSCOPE_REPEAT").ok();
+    let times: usize = repeat.and_then(|times| times.parse().ok()).unwrap_or(10);
+    let script = root().join("tests/programs/holders/busy_training.py");
+    let setup = Setup::new(TORCHES[0]);
+    let mut alone = Program::start(&setup, &script, &["20"]);
+    alone.expect("ready");
+    let expected = end(&mut alone);
+    let mut program = Program::start(&setup, &script, &["20"]);
+    let block = program.expect("block 0x");
+    program.expect("ready");
+    let pid = program.pid();
+    let before = open_files(pid);
+    let mut longest = Vec::new();
+    for time in 0..times {
+        // Every third question is about nobody's block: all objects are looked at.
+        let address = match time % 3 {
+            2 => 0x1000,
+            _ => u64::from_str_radix(&block, 16).unwrap(),
+        };
+        let mut asker = Asker::attach(pid).unwrap();
+        let answer = asker.ask(&Request {
+            addresses: vec![address],
+            sizes: vec![4096],
+            budget_ms: 20_000,
+            slice_ms: 10,
+            memory: 160 << 20,
+        });
+        assert!(asker.leave(), "question {time}: the library stays");
+        let answer = answer.unwrap();
+        assert_eq!(answer.partial, None);
+        let first = &answer.holders[0];
+        match address {
+            0x1000 => assert_ne!(first.kind, Kind::Tensor, "{first:?}"),
+            _ => assert_eq!(first.path, "__main__.kept[*]", "{first:?}"),
+        }
+        longest.push(answer.cost.longest_us);
+    }
+    longest.sort_unstable();
+    println!(
+        "{times} questions; longest time with the GIL in one: median {} us, worst {} us",
+        longest[times / 2],
+        longest[times - 1]
+    );
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    assert!(!maps.contains("memfd:vramscope"), "{maps}");
+    assert_eq!(open_files(pid), before, "descriptors are left open");
+    assert_eq!(end(&mut program), expected);
+}
+
+/// The digest of all curves, what is left of the memory, and counts of references.
+fn end(program: &mut Program) -> [String; 2] {
+    program.say("end");
+    let said = [program.expect("digest "), program.expect("left ")];
+    assert!(program.finish().success());
+    said
+}
+
+fn open_files(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}

@@ -91,11 +91,17 @@ impl Collector {
     }
 
     /// Tells who a process is. Events of a process that was never added are counted under its
-    /// number alone; adding it later fills the rest in.
+    /// number alone; adding it later fills the rest in. One that has ended begins anew: the number
+    /// is another process's now, or another program runs in it.
     pub fn add_process(&mut self, info: ProcessInfo) {
         let pid = info.pid;
         let index = self.process_index(pid);
-        self.processes[index].info = Arc::new(info);
+        if self.processes[index].exited.is_some() {
+            self.processes[index] = Process::new(info, self.config.steps);
+            self.snapshots.retain(|(of, _), _| *of != pid);
+        } else {
+            self.processes[index].info = Arc::new(info);
+        }
     }
 
     /// Who a process is, if anything is known of it.

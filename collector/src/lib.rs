@@ -32,6 +32,7 @@ pub mod intake;
 mod ledger;
 mod log;
 mod process;
+pub mod ranks;
 pub mod recorder;
 pub mod replay;
 pub mod report;

@@ -53,6 +53,12 @@ impl Process {
         }
     }
 
+    /// Whether it has ended without any event of a device: nobody wants to hear of it. There may be
+    /// thousands: the workers of each epoch.
+    pub fn left_nothing(&self) -> bool {
+        self.exited.is_some() && self.devices.is_empty()
+    }
+
     pub fn device(&mut self, id: DeviceId) -> &mut Device {
         let index = match self.devices.iter().position(|device| device.id == id) {
             Some(index) => index,

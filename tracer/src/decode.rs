@@ -111,12 +111,10 @@ struct Code {
 }
 
 impl Decoder {
-    /// A decoder that shows machine-code frames where it is told who names them.
-    pub fn with_names(names: Option<Sender<Nameless>>) -> Decoder {
-        Decoder {
-            names,
-            ..Decoder::default()
-        }
+    /// Shows machine-code frames too, which are named through `names`.
+    pub fn with_names(mut self, names: Sender<Nameless>) -> Decoder {
+        self.names = Some(names);
+        self
     }
 
     /// Adds a process; its index is the number of those before it.
@@ -378,9 +376,7 @@ impl Decoder {
         };
         let now = || known.epoch(stack.head.process);
         let readable = self
-            .processes
-            .get_mut(usize::from(stack.head.process))
-            .and_then(Option::as_mut)
+            .process_mut(stack.head.process)
             .is_some_and(|traced| traced.code.enter(stack.epoch, &now));
         let mut merged = if readable {
             self.merged(&stack.head, walk, python, &now)
@@ -397,7 +393,8 @@ impl Decoder {
         let head = &copy.before.head;
         let now = || known.epoch(head.process);
         let mut walk = Walk::default();
-        if let Some(Some(traced)) = self.processes.get_mut(usize::from(head.process))
+        let traced = self.processes.get_mut(usize::from(head.process));
+        if let Some(Some(traced)) = traced
             && traced.code.enter(copy.before.epoch, &now)
         {
             walk = walk::resume(copy, |address| {
@@ -416,11 +413,8 @@ impl Decoder {
         python: PythonPart<'_>,
         now: Now<'_>,
     ) -> Vec<FrameId> {
-        let traced = self
-            .processes
-            .get_mut(usize::from(head.process))
-            .and_then(Option::as_mut);
-        let (Some(traced), Some(names)) = (traced, &self.names) else {
+        let traced = self.processes.get_mut(usize::from(head.process));
+        let (Some(Some(traced)), Some(names)) = (traced, &self.names) else {
             return python.frames.to_vec();
         };
         let mut next = || {

@@ -158,12 +158,8 @@ impl Loaded {
             mode: native.mode(),
             unloading: 0,
         };
-        let map = self
-            .bpf
-            .map_mut(map::NATIVES)
-            .ok_or_else(|| missing(map::NATIVES))?;
         let mut natives: Array<_, NativeValue> =
-            Array::try_from(map).map_err(|error| load_error(&error))?;
+            Array::try_from(self.map(map::NATIVES)?).map_err(|error| load_error(&error))?;
         natives
             .set(u32::from(index), NativeValue(value), 0)
             .map_err(|error| load_error(&error))
@@ -200,18 +196,20 @@ impl Loaded {
     /// # Errors
     /// [`AttachError::Load`] when one is missing or was taken before.
     pub fn reader_maps(&mut self) -> Result<ReaderMaps, AttachError> {
-        // Processes that come later are entered into it, so it is not taken out.
-        let natives = match self.bpf.map(map::NATIVES) {
-            Some(Map::Array(natives)) => second_handle(natives)?,
+        // The other processes' are written later.
+        let natives = match self.map(map::NATIVES)? {
+            Map::Array(natives) => natives.fd().as_fd().try_clone_to_owned(),
             _ => return Err(missing(map::NATIVES)),
         };
+        let natives = natives.map_err(|error| load_error(&error))?;
+        let natives = MapData::from_fd(natives).map_err(|error| load_error(&error))?;
         let mut take = |name| self.bpf.take_map(name).ok_or_else(|| missing(name));
         Ok(ReaderMaps {
             ring: RingBuf::try_from(take(map::RING)?).map_err(|error| load_error(&error))?,
             counters: PerCpuArray::try_from(take(map::COUNTERS)?)
                 .map_err(|error| load_error(&error))?,
             codes: BpfHashMap::try_from(take(map::CODES)?).map_err(|error| load_error(&error))?,
-            natives: Array::try_from(natives).map_err(|error| load_error(&error))?,
+            natives: Array::try_from(Map::Array(natives)).map_err(|error| load_error(&error))?,
             rules: Array::try_from(take(map::RULES)?).map_err(|error| load_error(&error))?,
         })
     }
@@ -223,6 +221,7 @@ impl Loaded {
     /// [`AttachError::Load`] when the kernel refuses.
     pub fn clear(&mut self, index: u16) -> Result<(), AttachError> {
         self.set_python(index, no_python())?;
+        self.set_native(index, Native::Never, 0..0, 0)?;
         let mut executing: Array<_, [u64; 2]> =
             Array::try_from(self.map(map::EXECUTING)?).map_err(|error| load_error(&error))?;
         executing
@@ -262,14 +261,6 @@ pub fn remove_where<K: aya::Pod, V: aya::Pod>(
         // It may have gone by itself.
         let _ = map.remove(&key);
     }
-}
-
-/// The same map once more.
-fn second_handle(map: &MapData) -> Result<Map, AttachError> {
-    let handle = map.fd().as_fd().try_clone_to_owned();
-    let handle = handle.map_err(|error| load_error(&error))?;
-    let map = MapData::from_fd(handle).map_err(|error| load_error(&error))?;
-    Ok(Map::Array(map))
 }
 
 fn missing(name: &str) -> AttachError {

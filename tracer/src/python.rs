@@ -55,8 +55,8 @@ pub fn walk_configuration(
         bytes_size: offsets.bytes_length,
         bytes_data: offsets.bytes_data,
         tss_key: or_none(python.tss_key),
-        generation: 0,
         entries: entries(python),
+        generation: 0,
         pad: 0,
     };
     Ok((configuration, slot.is_some()))
@@ -108,8 +108,8 @@ pub fn no_python() -> vs_python {
         bytes_size: 0,
         bytes_data: 0,
         tss_key: VS_NONE,
-        generation: 0,
         entries: vs_entries_VS_ENTRY_EVERY,
+        generation: 0,
         pad: 0,
     }
 }

@@ -79,11 +79,11 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn of(maps: &'a ReaderMaps) -> Known<'a> {
-        Known {
-            codes: &maps.codes,
-            natives: &maps.natives,
-        }
+    fn of(
+        codes: &'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>,
+        natives: &'a aya::maps::Array<aya::maps::MapData, NativeValue>,
+    ) -> Known<'a> {
+        Known { codes, natives }
     }
 }
 
@@ -106,16 +106,20 @@ impl Reader {
     /// named through `names`.
     pub fn new(
         maps: ReaderMaps,
-        names: Option<Sender<Nameless>>,
         notices: Receiver<Notice>,
         free: Sender<u16>,
+        names: Option<Sender<Nameless>>,
         sender: Sender<Vec<Record>>,
         stop: Arc<AtomicBool>,
         watch: Sender<()>,
     ) -> Reader {
+        let decoder = Decoder::default();
         Reader {
             maps,
-            decoder: Decoder::with_names(names),
+            decoder: match names {
+                Some(names) => decoder.with_names(names),
+                None => decoder,
+            },
             notices,
             free,
             sender,
@@ -187,19 +191,17 @@ impl Reader {
                 return false;
             };
             // A process may have been told of after the last look, and be quick.
-            let told =
+            let known =
                 wire::process(&item).is_none_or(|index| self.decoder.process(index).is_some());
-            if told {
-                let known = Known {
-                    codes: &self.maps.codes,
-                    natives: &self.maps.natives,
-                };
+            if known {
+                let known = Known::of(&self.maps.codes, &self.maps.natives);
                 self.decoder.decode(&item, &known, batch);
             } else {
                 let late = item.to_vec();
                 drop(item);
                 self.take_notice(batch);
-                self.decoder.decode(&late, &Known::of(&self.maps), batch);
+                let known = Known::of(&self.maps.codes, &self.maps.natives);
+                self.decoder.decode(&late, &known, batch);
             }
             for (set, rules) in self.decoder.rules.changes() {
                 // A rule that the kernel does not take is asked for again.

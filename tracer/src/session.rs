@@ -160,7 +160,14 @@ impl Session {
         let (freed, free) = unbounded();
         let (watch, watch_stop) = bounded(0);
         let mut threads = Vec::new();
-        let mut tree = Tree::new(loaded, prospect.process.clone(), options, notices);
+        let mut tree = Tree::new(
+            loaded,
+            prospect.process.clone(),
+            options.tree,
+            options.step_on.clone(),
+            options.native,
+            notices,
+        );
         if let Some(AttachError::Launcher { pid, command, .. }) = launcher {
             tree.tell(format!(
                 "process {pid} ({command}) is a launcher: the processes that it starts are watched"
@@ -184,17 +191,17 @@ impl Session {
             }
             Err(error) => tree.tell(target::nvml_note(&error)),
         }
+        // Before the first probe is placed: nothing is to wait in the ring.
         let mut names = None;
         if options.native != Native::Never {
-            let (nameless, to_name) = unbounded();
+            let (asked, nameless) = unbounded();
             let to = sender.clone();
-            threads.push(spawn("symbols", move || name_frames(&to_name, &to))?);
-            names = Some(nameless);
+            threads.push(spawn("symbols", move || name_frames(&nameless, &to))?);
+            names = Some(asked);
         }
-        // Before the first probe is placed: nothing is to wait in the ring.
         let stopped = Arc::clone(&stop);
         let listens = watch.clone();
-        let reader = Reader::new(maps, names, noticed, freed, sender, stopped, listens);
+        let reader = Reader::new(maps, noticed, freed, names, sender, stopped, listens);
         threads.push(spawn("ring-reader", move || reader.run())?);
         let board = tree.board();
         let begun = tree.begin(prospect);

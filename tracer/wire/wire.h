@@ -305,8 +305,8 @@ struct vs_python {
 	vs_u32 bytes_size;
 	vs_u32 bytes_data;
 	vs_u32 tss_key; /* pthread key of the thread state pointer, VS_NONE: not known */
-	vs_u32 generation; /* differs from that of whoever had the same place before */
 	vs_u32 entries; /* enum vs_entries */
+	vs_u32 generation; /* differs from that of whoever had the same place before */
 	vs_u32 pad;
 };
 

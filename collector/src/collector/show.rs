@@ -24,6 +24,9 @@ impl Collector {
         let mut log = self.log.clone();
         let mut processes = Vec::with_capacity(self.processes.len());
         for index in 0..self.processes.len() {
+            if index > 0 && self.processes[index].left_nothing() {
+                continue;
+            }
             let verdicts = self.current_verdicts(index, now);
             self.log_changes(index, &verdicts, now, &mut log);
             processes.push(self.show_process(index, &verdicts, now));

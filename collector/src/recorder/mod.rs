@@ -11,7 +11,7 @@ mod rotate;
 mod work;
 
 use std::{
-    io,
+    io, mem,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -194,20 +194,21 @@ impl Recorder {
     }
 
     /// Takes records that `collector` has just taken in. Never waits.
-    pub fn take(&mut self, records: Vec<Record>, collector: &Collector) {
-        for record in &records {
-            if let Event::ProcessStarted { info } = &record.event {
-                let (news, time) = (News::Process(ProcessInfo::clone(info)), record.time);
-                self.send(Message::News { news, time });
-            }
-        }
+    pub fn take(&mut self, mut records: Vec<Record>, collector: &Collector) {
         let Some(last) = records.last() else { return };
         if self.shared.stopped.load(Ordering::Acquire) {
             return;
         }
         self.last = self.last.max(last.time);
         let count = records.len() as u64;
-        if self.shared.waiting.load(Ordering::Acquire) + count > MAX_WAITING {
+        let no_room = self.shared.waiting.load(Ordering::Acquire) + count > MAX_WAITING;
+        if no_room || self.missing > 0 {
+            while let Some((at, news)) = next_start(&records) {
+                self.send(news);
+                records.drain(..=at);
+            }
+        }
+        if no_room {
             self.missing += count;
             return;
         }
@@ -222,6 +223,12 @@ impl Recorder {
         }
         self.events_since += count;
         self.shared.waiting.fetch_add(count, Ordering::AcqRel);
+        // Who begins is told where it was told: behind what came before.
+        while let Some((at, news)) = next_start(&records) {
+            let later = records.split_off(at + 1);
+            self.send(Message::Records(mem::replace(&mut records, later)));
+            self.send(news);
+        }
         self.send(Message::Records(records));
         if self.is_checkpoint_due() {
             self.checkpoint(collector);
@@ -294,6 +301,19 @@ impl Recorder {
         // A thread that is gone has said why.
         let _ = self.sender.send(message);
     }
+}
+
+/// The first process that begins among these: where, and what to tell of it.
+fn next_start(records: &[Record]) -> Option<(usize, Message)> {
+    let mut records = records.iter().enumerate();
+    records.find_map(|(at, record)| match &record.event {
+        Event::ProcessStarted { info } => {
+            let news = News::Process(ProcessInfo::clone(info));
+            let time = record.time;
+            Some((at, Message::News { news, time }))
+        }
+        _ => None,
+    })
 }
 
 #[cfg(test)]

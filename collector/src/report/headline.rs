@@ -308,7 +308,7 @@ pub fn kind_words(kind: LeakKind) -> &'static str {
 }
 
 /// How grave a device's state is, gravest first: what a report opens with.
-fn rank(device: &DeviceView) -> u8 {
+pub fn rank(device: &DeviceView) -> u8 {
     match device.verdict.as_ref().map(|verdict| verdict.class) {
         Some(Class::Leak) => 0,
         Some(Class::OutsideFramework) => 1,

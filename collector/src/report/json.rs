@@ -11,9 +11,10 @@ use super::{Options, headline};
 use crate::{
     escape,
     grouping::{self, Groups},
+    ranks::{self, Findings},
     view::{
         Backend, Class, Confidence, DeviceView, FrameView, Grouping, LeakKind, LogLevel,
-        ProbeState, ProcessView, Rhythm, SiteId, SiteView, StepSource, Verdict, View,
+        ProbeState, ProcessView, Rhythm, Role, SiteId, SiteView, StepSource, Verdict, View,
     },
 };
 
@@ -103,6 +104,7 @@ fn document<'a>(view: &'a View, options: Options, survivors: Survivors<'_>) -> j
                 })
                 .collect(),
         },
+        together: together(view),
         lost: json::Lost {
             events: view.lost.events,
             by_cause: (view.lost.by_cause.iter())
@@ -165,9 +167,36 @@ fn process(process: &ProcessView) -> json::Process<'_> {
         python: info.python.as_deref(),
         torch: info.torch.as_deref(),
         rank: info.rank,
+        role: match info.role {
+            Role::Program => "program",
+            Role::Launcher => "launcher",
+            Role::Loader => "loader",
+            Role::Child => "child",
+        },
         exited: process.exited.is_some(),
         host_bytes: process.host_bytes,
     }
+}
+
+fn together(view: &View) -> Option<json::Together> {
+    let findings = ranks::findings(view);
+    if findings == Findings::default() {
+        return None;
+    }
+    let list = |findings: Vec<ranks::Finding>| {
+        let findings = findings.into_iter().map(|finding| json::Finding {
+            pid: finding.process.0,
+            bytes: finding.bytes,
+            text: finding.text,
+            advice: finding.advice,
+        });
+        findings.collect()
+    };
+    Some(json::Together {
+        summary: findings.summary,
+        skewed: list(findings.skewed),
+        workers: list(findings.workers),
+    })
 }
 
 fn no_steps() -> json::Steps {

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     escape,
     grouping::{self, Groups},
+    ranks::{self, Findings},
     view::{DeviceView, ProcessView, SiteView, View},
 };
 
@@ -24,6 +25,7 @@ pub fn report(view: &View, options: Options) -> String {
             heading(&mut out, &headline::of_device(process, device), whose);
         }
     }
+    together(&mut out, &ranks::findings(view));
     if all.len() > 1 {
         overview(&mut out, view);
     }
@@ -58,6 +60,23 @@ fn heading(out: &mut String, headline: &Headline, whose: Option<String>) {
     }
 }
 
+fn together(out: &mut String, findings: &Findings) {
+    if let Some(summary) = &findings.summary {
+        line(out, "");
+        line(out, &format!("**{}**", plain(summary)));
+    }
+    let named = findings.skewed.iter().chain(&findings.workers);
+    let texts: Vec<String> = named.map(|finding| finding.text.clone()).collect();
+    if !texts.is_empty() {
+        line(out, "");
+        bullets(out, &texts);
+    }
+    if let Some(finding) = findings.workers.first() {
+        line(out, "");
+        line(out, &format!("> {}", plain(&finding.advice)));
+    }
+}
+
 fn overview(out: &mut String, view: &View) {
     line(out, "");
     line(
@@ -74,10 +93,12 @@ fn overview(out: &mut String, view: &View) {
                 .map_or("-".into(), |rank| rank.to_string());
             let growth = verdict.map_or("-".into(), |v| units::growth(v.growth_bytes_per_step));
             let word = verdict.map_or("no verdict yet", |v| headline::class_word(v.class));
+            let role = ranks::role_words(process).map(|role| format!(", {role}"));
+            let role = role.unwrap_or_default();
             line(
                 out,
                 &format!(
-                    "| {rank} | {} | {} | {} | {} | {growth} | {word} |",
+                    "| {rank} | {} | {} | {} | {} | {growth} | {word}{role} |",
                     process.info.pid,
                     device.device,
                     units::bytes(device.allocated),

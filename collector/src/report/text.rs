@@ -12,6 +12,7 @@ use super::{
 use crate::{
     escape,
     grouping::{self, Groups},
+    ranks::{self, Findings},
     view::{Backend, DeviceView, ProbeState, ProcessView, SiteView, View},
 };
 
@@ -56,6 +57,7 @@ pub fn report(view: &View, options: Options, layout: Layout) -> String {
         Some((process, device)) => {
             let whose = (all.len() > 1).then(|| whose(process, device));
             out.headline(&headline::of_device(process, device), whose);
+            out.together(&ranks::findings(view));
             if all.len() > 1 {
                 out.overview(view);
             }
@@ -155,6 +157,30 @@ impl Writer {
         }
     }
 
+    /// What is to be said of all processes together.
+    fn together(&mut self, findings: &Findings) {
+        let width = self.layout.width;
+        let sentence = findings.summary.iter();
+        let skewed = findings.skewed.iter().map(|finding| &finding.text);
+        let workers = findings.workers.iter().map(|finding| &finding.text);
+        let texts: Vec<&String> = sentence.chain(skewed).chain(workers).collect();
+        if texts.is_empty() {
+            return;
+        }
+        self.blank();
+        for text in texts {
+            for line in wrap(text, width, 2) {
+                self.line(&line);
+            }
+        }
+        // The same for all of a kind.
+        if let Some(finding) = findings.workers.first() {
+            for line in wrap(&format!("-> {}", finding.advice), width, 3) {
+                self.line(&line);
+            }
+        }
+    }
+
     /// One line a device of every process.
     fn overview(&mut self, view: &View) {
         self.blank();
@@ -172,6 +198,7 @@ impl Writer {
             for device in &process.devices {
                 let verdict = device.verdict.as_ref();
                 let word = verdict.map_or("no verdict yet", |v| headline::class_word(v.class));
+                let role = ranks::role_words(process).map(|role| format!(", {role}"));
                 rows.push([
                     process
                         .info
@@ -182,7 +209,7 @@ impl Writer {
                     units::bytes(device.allocated),
                     units::bytes(device.reserved),
                     verdict.map_or("-".into(), |v| units::growth(v.growth_bytes_per_step)),
-                    word.into(),
+                    format!("{word}{}", role.unwrap_or_default()),
                 ]);
             }
         }

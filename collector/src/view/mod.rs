@@ -11,8 +11,7 @@ mod verdict;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-pub use vramscope_events::DeviceUser;
-pub use vramscope_events::{Backend, ProbeState, ProbeView, ProcessInfo};
+pub use vramscope_events::{Backend, DeviceUser, ProbeState, ProbeView, ProcessInfo, Role};
 use vramscope_events::{Bytes, DeviceId, LostCause, Pid, Time};
 
 pub use retained::Retained;

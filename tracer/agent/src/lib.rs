@@ -14,7 +14,6 @@
 mod garbage;
 mod graph;
 mod grouping;
-mod haste;
 mod labels;
 mod pace;
 mod paths;
@@ -27,6 +26,7 @@ mod search;
 mod serve;
 mod start;
 mod tensors;
+mod turn;
 mod walk;
 
 pub use start::vramscope_agent_start;

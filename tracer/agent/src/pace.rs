@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{
-    haste::{Haste, processor_time},
-    report::Cost,
-};
+use crate::{report::Cost, turn::processor_time};
 
 /// No slice is longer, whatever is asked.
 const LONGEST_SLICE: Duration = Duration::from_millis(50);
@@ -21,7 +18,6 @@ pub(crate) struct Slice {
     ends: Instant,
     /// Of this thread.
     processor: Duration,
-    haste: Haste,
 }
 
 impl Slice {
@@ -35,8 +31,9 @@ impl Slice {
 pub(crate) struct Pace {
     /// As it was asked for.
     slice: Duration,
-    /// As the machine allows: a thread that has used up its turn waits for the others', and the GIL
-    /// with it. Short slices fit a turn.
+    /// As the machine allows: a thread that has used up its turn on the processor waits for the
+    /// others', and the GIL with it. Short slices fit a turn. (A higher priority does not help: it was
+    /// tried, and makes everybody else's waits longer.)
     allowed: Duration,
     budget: Duration,
     held: Duration,
@@ -67,7 +64,6 @@ impl Pace {
             begun,
             ends: begun + self.allowed.saturating_sub(END),
             processor: processor_time(),
-            haste: Haste::begin(),
         }
     }
 
@@ -85,7 +81,6 @@ impl Pace {
     pub(crate) fn end(&mut self, slice: Slice) {
         let held = slice.begun.elapsed();
         let had = processor_time().saturating_sub(slice.processor);
-        drop(slice.haste);
         self.held += held;
         self.longest = self.longest.max(held);
         let shortest = SHORTEST_SLICE.min(self.slice);

@@ -107,6 +107,9 @@ pub enum Reply {
         thread: u32,
         /// `Py_GetVersion`'s first word.
         python: String,
+        /// The thread's stack, which is given back by whoever asked once the thread has ended: its
+        /// address and length.
+        stack: (u64, u64),
     },
     /// It cannot work here, and why.
     Refused(String),

@@ -30,13 +30,19 @@ pub(crate) fn far(gil: &Gil<'_>, far: &mut FxHashSet<u64>) {
         return;
     };
     far.insert(modules.address());
+    let mut main = [0; 2];
     gil.entries(modules, &mut |name, module| {
-        if gil.text(name).as_deref() != Some("__main__") {
-            far.insert(module.address());
-            far.extend(gil.namespace(module).map(|namespace| namespace.address()));
+        let namespace = gil.namespace(module).map_or(0, Object::address);
+        far.extend([module.address(), namespace]);
+        if gil.text(name).as_deref() == Some("__main__") {
+            main = [module.address(), namespace];
         }
         true
     });
+    // It may have another name as well.
+    for known in main {
+        far.remove(&known);
+    }
 }
 
 /// All roots, those that a person knows best first.

@@ -21,7 +21,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers until the other end is closed. `theirs` is the copy of it that this process holds.
-pub(crate) fn serve(ours: UnixStream, theirs: OwnedFd) {
+pub(crate) fn serve(ours: UnixStream, theirs: OwnedFd, stack: (u64, u64)) {
     // Somebody may die before it has taken its end.
     let _ = ours.set_read_timeout(Some(PATIENCE));
     let Ok(writer) = ours.try_clone() else {
@@ -47,6 +47,7 @@ pub(crate) fn serve(ours: UnixStream, theirs: OwnedFd) {
     let hello = Reply::Hello {
         thread: nix::unistd::gettid().as_raw().cast_unsigned(),
         python: python.version_text.clone(),
+        stack,
     };
     if !say(&writer, &hello) {
         return;

@@ -125,6 +125,23 @@ impl Tracee {
             .ok_or_else(|| self.no_symbol(image.name(), name))
     }
 
+    /// The address of an exported function of the library that is mapped in a range.
+    ///
+    /// # Errors
+    /// [`Error::Library`] and [`Error::NoSymbol`].
+    pub fn symbol_in(&self, range: &Range<u64>, name: &str) -> Result<u64> {
+        let inside = |mapping: &Mapping| range.contains(&mapping.start);
+        let image = Image::find(&self.process, &self.process.mappings()?, inside);
+        let image = image.ok_or_else(|| Error::Library {
+            pid: self.pid(),
+            library: format!("what is mapped at {:#x}", range.start),
+            reason: "it is not mapped, or its file cannot be opened".into(),
+        })?;
+        image
+            .function(name)?
+            .ok_or_else(|| self.no_symbol(image.name(), name))
+    }
+
     fn no_symbol(&self, library: &str, symbol: &str) -> Error {
         Error::NoSymbol {
             pid: self.pid(),
@@ -213,6 +230,7 @@ impl Tracee {
     /// A thread could not be stopped.
     pub fn nobody_inside(&self, range: &Range<u64>) -> Result<bool> {
         let code = self.code_in(range)?;
+        let mappings = self.process.mappings()?;
         on_a_thread(|| {
             let mut seen = Vec::new();
             // Threads may be born meanwhile, by threads that were not looked at yet.
@@ -229,7 +247,7 @@ impl Tracee {
                     Err(Refusal::Thread(_)) => return Ok(false),
                     Err(Refusal::Process(error)) => return Err(error),
                 };
-                let inside = self.leads_into(&code, &halted);
+                let inside = self.leads_into(&code, &mappings, &halted);
                 halted.let_go()?;
                 if inside {
                     return Ok(false);
@@ -254,10 +272,10 @@ impl Tracee {
         Ok(code)
     }
 
-    fn leads_into(&self, code: &[(u64, Vec<u8>)], halted: &Halted) -> bool {
+    fn leads_into(&self, code: &[(u64, Vec<u8>)], mappings: &[Mapping], halted: &Halted) -> bool {
         let registers = &halted.registers;
-        let mut stack = vec![0; SEARCHED_STACK];
         let from = registers.rsp & !7;
+        let mut stack = vec![0; stack_above(mappings, registers.rsp, registers.fs_base)];
         let got = self
             .process
             .read_some(Address(from), &mut stack)
@@ -341,6 +359,24 @@ impl Tracee {
         bytes.truncate(end.unwrap_or(got));
         bytes
     }
+}
+
+/// How much of the stack above `rsp` is searched: not beyond its end, where other data lies. It ends with
+/// its mapping; a thread's control block, which `fs` points to, lies at the upper end of the stack
+/// that glibc gave it, and what is mapped next to it may be one mapping with it.
+fn stack_above(mappings: &[Mapping], rsp: u64, fs_base: u64) -> usize {
+    let own = mappings
+        .iter()
+        .find(|mapping| (mapping.start..mapping.end).contains(&rsp));
+    let Some(own) = own else {
+        // A mapping that is younger than our list.
+        return SEARCHED_STACK;
+    };
+    let end = match (rsp..own.end).contains(&fs_base) {
+        true => fs_base,
+        false => own.end,
+    };
+    usize::try_from(end - (rsp & !7)).map_or(SEARCHED_STACK, |above| above.min(SEARCHED_STACK))
 }
 
 fn threads_has(pid: u32, thread: u32) -> bool {

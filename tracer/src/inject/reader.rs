@@ -85,7 +85,7 @@ impl Reader {
         stop: Arc<AtomicBool>,
     ) -> Reader {
         Reader {
-            decoder: Decoder::with_names(Some(names)),
+            decoder: Decoder::default().with_names(names),
             undecodable: 0,
             clock: Clock::new(),
             lines: Vec::new(),

@@ -30,7 +30,6 @@ use crate::{
     plan::StepOn,
     prospect::Prospect,
     reader::Notice,
-    session::Options,
 };
 
 use self::sideband::Sideband;
@@ -41,6 +40,7 @@ pub(crate) struct Tree {
     /// Whether children are followed.
     follow: bool,
     step_on: Option<StepOn>,
+    /// When machine code is unwound.
     native: Native,
     root: u32,
     members: BTreeMap<u32, Member>,
@@ -119,15 +119,22 @@ struct Unheard {
 
 impl Tree {
     /// A tree with its root, which is not probed yet.
-    pub fn new(loaded: Loaded, root: Process, options: &Options, notices: Sender<Notice>) -> Tree {
+    pub fn new(
+        loaded: Loaded,
+        root: Process,
+        follow: bool,
+        step_on: Option<StepOn>,
+        native: Native,
+        notices: Sender<Notice>,
+    ) -> Tree {
         let (closing, closed) = unbounded();
         let pid = root.pid();
         let root = Member::new(root);
         let mut tree = Tree {
             loaded,
-            follow: options.tree,
-            step_on: options.step_on.clone(),
-            native: options.native,
+            follow,
+            step_on,
+            native,
             root: pid,
             members: BTreeMap::from([(pid, root)]),
             indices: Indices::default(),

@@ -1,21 +1,21 @@
 //! From a process of the tree to one that is probed.
 
-use std::{num::NonZeroU32, ops::Range};
+use std::num::NonZeroU32;
 
 use vramscope_events::{Pid, ProbeState, ProbeView};
-use vramscope_python::{FindError, Mapping, Process, Python, ReadError};
+use vramscope_python::{FindError, Mapping, ReadError};
 
 use super::{Member, Part, Probed, Tree};
 use crate::{
     decode::Traced,
     error::AttachError,
     native::Native,
-    plan::{self, Probe, plan, step_probe},
+    plan::{self, plan, step_probe},
     prospect::{Prospect, inspect},
     python::{no_python, walk_configuration},
     reader::Notice,
     target,
-    unwind::{self, code::CodeMap},
+    unwind::{code::CodeMap, loader},
 };
 
 impl Tree {
@@ -75,6 +75,13 @@ impl Tree {
             }
             planned.insert(0, probe);
         }
+        let mut code = (0..0, 0);
+        if self.native != Native::Never {
+            let mappings = process.mappings()?;
+            let (probe, state) = loader::probe(&process, &mappings);
+            planned.insert(0, probe);
+            code = (CodeMap::interpreter(&mappings, python.as_ref()), state);
+        }
         let mut walk = no_python();
         if let Some(python) = &python {
             let (configuration, quick) = walk_configuration(&process, python)?;
@@ -91,12 +98,9 @@ impl Tree {
             }
         }
         let index = self.indices.take().ok_or(AttachError::TooMany { pid })?;
-        let unwinding = self.unwinding(&process, python.as_ref())?;
-        let told = self.loaded.set_python(index, walk).and_then(|()| {
-            let Some((probe, state, interpreter)) = unwinding else {
-                return self.loaded.set_native(index, Native::Never, 0..0, 0);
-            };
-            planned.insert(0, probe);
+        let told = self.loaded.set_python(index, walk);
+        let (interpreter, state) = code;
+        let told = told.and_then(|()| {
             self.loaded
                 .set_native(index, self.native, interpreter, state)
         });
@@ -137,22 +141,6 @@ impl Tree {
             tensor_layer: plan.tensor_layer,
             libraries: plan.libraries,
         })
-    }
-
-    /// The probe that tells when machine code goes, where the loader's state lies, and where the
-    /// interpreter's code; none where machine code is not unwound.
-    fn unwinding(
-        &self,
-        process: &Process,
-        python: Option<&Python>,
-    ) -> Result<Option<(Probe, u64, Range<u64>)>, AttachError> {
-        if self.native == Native::Never {
-            return Ok(None);
-        }
-        let mappings = process.mappings()?;
-        let (probe, state) = unwind::loader::probe(process, &mappings);
-        let interpreter = CodeMap::interpreter(&mappings, python);
-        Ok(Some((probe, state, interpreter)))
     }
 
     /// Places probes on libraries that a process has loaded since it was looked at.

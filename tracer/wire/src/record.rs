@@ -125,7 +125,7 @@ impl StackCopy<'_> {
     /// A word of the stack; `None` outside of what was copied, and for odd addresses.
     pub fn word(&self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.sp)?).ok()?;
-        if address % 8 != 0 {
+        if !address.is_multiple_of(8) {
             return None;
         }
         let bytes = self.stack.get(at..at.checked_add(8)?)?;

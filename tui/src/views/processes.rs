@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use ratatui::{buffer::Buffer, layout::Rect};
 use vramscope_collector::{
-    report::{headline, units},
+    ranks::{self, Findings},
+    report::{headline, layout::wrap, units},
     view::{DeviceView, ProcessView},
 };
 use vramscope_events::{DeviceId, Pid};
@@ -118,7 +119,38 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
             Pen::new(buffer, app.theme, area, line).look(area, Role::Selected);
         }
     }
-    draw_gone(app, buffer, area, entries.len() as u16 + 2);
+    let below = draw_together(app, buffer, area, entries.len() as u16 + 2);
+    draw_gone(app, buffer, area, below);
+}
+
+/// What is to be said of all processes together; the line behind it.
+fn draw_together(app: &App, buffer: &mut Buffer, area: Rect, first: u16) -> u16 {
+    let Findings {
+        summary,
+        skewed,
+        workers,
+    } = ranks::findings(&app.view);
+    let advice = workers.first().map(|finding| finding.advice.clone());
+    let lines = summary
+        .into_iter()
+        .map(|text| (text, Role::Strong))
+        .chain(skewed.into_iter().map(|finding| (finding.text, Role::Warn)))
+        .chain(
+            workers
+                .into_iter()
+                .map(|finding| (finding.text, Role::Warn)),
+        )
+        .chain(advice.map(|advice| (format!("→ {advice}"), Role::Text)));
+    let mut line = first;
+    for (text, role) in lines {
+        for part in wrap(&text, usize::from(area.width).saturating_sub(2), 2) {
+            Pen::new(buffer, app.theme, area, line)
+                .put(" ", role)
+                .put(&part, role);
+            line += 1;
+        }
+    }
+    if line > first { line + 1 } else { first }
 }
 
 /// Names, widths, and the width of the screen from which they are shown.
@@ -198,9 +230,10 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry
     if room < 16 {
         return;
     }
-    match culprit {
-        Some(culprit) => pen.put("  ", Role::Text).foreign(culprit, room, Role::Code),
-        None => pen
+    match (culprit, ranks::role_words(process)) {
+        (Some(culprit), _) => pen.put("  ", Role::Text).foreign(culprit, room, Role::Code),
+        (None, Some(role)) => pen.put("  ", Role::Text).put(&role, Role::Quiet),
+        (None, None) => pen
             .put("  ", Role::Text)
             .foreign(&process.info.command, room, Role::Quiet),
     };
@@ -225,7 +258,10 @@ fn draw_gone(app: &App, buffer: &mut Buffer, area: Rect, line: u16) {
         let mut pen = Pen::new(buffer, app.theme, area, line + index as u16);
         pen.skip(6)
             .right(&process.info.pid.to_string(), 8, Role::Quiet);
-        pen.put("  no allocation on a GPU  ", Role::Quiet);
+        let role = ranks::role_words(process).map(|role| format!("{role}, "));
+        pen.put("  ", Role::Quiet)
+            .put(&role.unwrap_or_default(), Role::Quiet)
+            .put("no allocation on a GPU  ", Role::Quiet);
         let room = pen.room();
         pen.foreign(&process.info.command, room, Role::Quiet);
     }

@@ -17,9 +17,27 @@ pub struct Report<'a> {
     pub devices: Vec<Device<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessAndDevices<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
     pub lost: Lost,
     pub probes: Vec<Probe<'a>>,
     pub log: Vec<LogLine<'a>>,
+}
+
+/// What is to be said of several processes together.
+#[derive(Serialize)]
+pub struct Together {
+    pub summary: Option<String>,
+    pub skewed: Vec<Finding>,
+    pub workers: Vec<Finding>,
+}
+
+#[derive(Serialize)]
+pub struct Finding {
+    pub pid: u32,
+    pub bytes: u64,
+    pub text: String,
+    pub advice: String,
 }
 
 #[derive(Serialize)]
@@ -29,6 +47,7 @@ pub struct Process<'a> {
     pub python: Option<&'a str>,
     pub torch: Option<&'a str>,
     pub rank: Option<u32>,
+    pub role: &'static str,
     pub exited: bool,
     pub host_bytes: u64,
 }
