@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     fs::File,
     ops::Range,
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -250,10 +250,13 @@ impl CodeMap {
 
     fn module(&mut self, mapping: &Mapping) -> Option<Arc<Module>> {
         let path = mapping.path.clone()?;
-        let file = self
-            .process
-            .openable(mapping)
-            .and_then(|openable| File::open(openable).ok());
+        // What lies at the path by now may be a pipe that nobody writes to.
+        let file = self.process.openable(mapping).and_then(|openable| {
+            let mut options = File::options();
+            options.read(true).custom_flags(libc::O_NONBLOCK);
+            options.open(openable).ok()
+        });
+        let file = file.filter(|file| file.metadata().is_ok_and(|data| data.is_file()));
         let identity = file.as_ref().and_then(|file| {
             let data = file.metadata().ok()?;
             Some(Identity {
@@ -322,6 +325,12 @@ fn new_module(number: &mut u32, path: PathBuf, object: Option<CodeFile>) -> Arc<
         path,
         object,
     })
+}
+
+/// A module of its own, for tests.
+#[cfg(test)]
+pub fn module_of(object: CodeFile) -> Arc<Module> {
+    new_module(&mut 0, PathBuf::from("/damaged.so"), Some(object))
 }
 
 /// Finds the function that runs Python frames, with the parts that a compiler moved away from it.

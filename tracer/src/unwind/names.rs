@@ -3,7 +3,13 @@
 //! Symbol tables of half a gigabyte take seconds to read, and a ring does not wait: a frame gets its
 //! number at once and its name from a thread of its own, later in the same stream.
 
-use std::{collections::HashMap, os::fd::AsRawFd as _, path::Path, sync::Arc};
+use std::{
+    collections::HashMap,
+    os::fd::AsRawFd as _,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::Arc,
+};
 
 use blazesym::symbolize::{
     Input, Symbolized, Symbolizer,
@@ -33,7 +39,7 @@ pub struct Nameless {
 
 /// Names frames until nobody asks any more.
 pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>) {
-    let symbolizer = Symbolizer::new();
+    let mut symbolizer = Symbolizer::new();
     while let Ok(first) = nameless.recv() {
         let mut waiting = vec![first];
         waiting.extend(nameless.try_iter().take(BATCH - 1));
@@ -46,7 +52,7 @@ pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>)
         }
         let named = by_module
             .values()
-            .flat_map(|frames| name_of_module(&symbolizer, &frames[0].module, frames))
+            .flat_map(|frames| name_of_module(&mut symbolizer, &frames[0].module, frames))
             .collect();
         if records.send(named).is_err() {
             return;
@@ -54,24 +60,44 @@ pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>)
     }
 }
 
-fn name_of_module(symbolizer: &Symbolizer, module: &Module, frames: &[Nameless]) -> Vec<Record> {
+/// Looks functions up; none where the file has no symbols. It is foreign: should it make the parser
+/// panic, it has none either.
+fn symbols(symbolizer: &mut Symbolizer, module: &Module, offsets: &[u64]) -> Vec<Option<String>> {
+    let Some(object) = &module.object else {
+        return Vec::new();
+    };
+    // The very file that was mapped, wherever its name leads by now.
+    let mut elf = Elf::new(format!("/proc/self/fd/{}", object.file().as_raw_fd()));
+    elf.debug_syms = false;
+    let source = Source::Elf(elf);
+    let found = catch_unwind(AssertUnwindSafe(|| {
+        let found = symbolizer.symbolize(&source, Input::FileOffset(offsets));
+        let names = found.into_iter().flatten().map(|found| match found {
+            Symbolized::Sym(symbol) => Some(symbol.name.into_owned()),
+            Symbolized::Unknown(_) => None,
+        });
+        names.collect()
+    }));
+    found.unwrap_or_else(|_| {
+        *symbolizer = Symbolizer::new();
+        Vec::new()
+    })
+}
+
+fn name_of_module(
+    symbolizer: &mut Symbolizer,
+    module: &Module,
+    frames: &[Nameless],
+) -> Vec<Record> {
     let offsets: Vec<u64> = frames.iter().map(|frame| frame.offset).collect();
-    let symbols = module.object.as_ref().and_then(|object| {
-        // The very file that was mapped, wherever its name leads by now.
-        let mut elf = Elf::new(format!("/proc/self/fd/{}", object.file().as_raw_fd()));
-        elf.debug_syms = false;
-        symbolizer
-            .symbolize(&Source::Elf(elf), Input::FileOffset(&offsets))
-            .ok()
-    });
-    let mut symbols = symbols.into_iter().flatten();
+    let mut symbols = symbols(symbolizer, module, &offsets).into_iter();
     frames
         .iter()
         .map(|frame| {
-            let function = match symbols.next() {
-                Some(Symbolized::Sym(symbol)) => symbol.name.into_owned(),
-                _ => format!("{}+{:#x}", file_name(&module.path), frame.offset),
-            };
+            let function = symbols
+                .next()
+                .flatten()
+                .unwrap_or_else(|| format!("{}+{:#x}", file_name(&module.path), frame.offset));
             Record {
                 time: now(),
                 process: frame.process,
