@@ -102,4 +102,37 @@ mod tests {
         };
         assert_eq!(cookie.bits(), 0x5678_1234_00ff);
     }
+
+    /// Each program has the tail call that keeps it on its thread's stack: see `own_stack` in
+    /// `maps.h`.
+    #[test]
+    fn programs_stay_on_their_own_stack() {
+        use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+
+        /// `call bpf_tail_call`.
+        const TAIL_CALL: [u8; 8] = [0x85, 0, 0, 0, 12, 0, 0, 0];
+        for bytes in [SLEEPABLE, PLAIN] {
+            let file = object::File::parse(bytes).unwrap();
+            let mut programs = 0;
+            for section in file.sections() {
+                let name = section.name().unwrap();
+                if !name.starts_with("uprobe") && !name.starts_with("uretprobe") {
+                    continue;
+                }
+                let code = section.data().unwrap();
+                let its = file.symbols().filter(|symbol| {
+                    symbol.section_index() == Some(section.index())
+                        && symbol.kind() == SymbolKind::Text
+                });
+                for symbol in its {
+                    let at = symbol.address() as usize;
+                    let code = &code[at..at + symbol.size() as usize];
+                    let has_it = code.as_chunks::<8>().0.contains(&TAIL_CALL);
+                    assert!(has_it, "{} is not a PROBE", symbol.name().unwrap());
+                    programs += 1;
+                }
+            }
+            assert!(programs >= 10, "{programs}");
+        }
+    }
 }

@@ -8,7 +8,9 @@ use std::{fs::File, os::unix::fs::FileExt as _};
 
 use object::{
     LittleEndian,
-    elf::{ELFMAG, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, ProgramHeader64},
+    elf::{
+        ELFMAG, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE, ProgramHeader64,
+    },
     pod::{from_bytes, slice_from_all_bytes},
 };
 use vramscope_unwind::{
@@ -22,6 +24,8 @@ const MAX_SEGMENTS: usize = 128;
 /// Longest entries that are read; real ones have some hundred bytes, the longest ten thousand.
 const MAX_FDE: usize = 1 << 18;
 const MAX_CIE: usize = 1 << 12;
+/// Notes that are looked through for the build id; linkers put it first or second.
+const MAX_NOTES: usize = 1 << 12;
 
 /// The header of the search table, as every linker for x86-64 writes it: version 1, the frames'
 /// address as `DW_EH_PE_pcrel | sdata4`, the count as `udata4`, entries as `datarel | sdata4`
@@ -45,6 +49,8 @@ pub struct CodeFile {
     segments: Vec<Segment>,
     /// The search table: address of its header, entries in it.
     table: Option<(u64, u64)>,
+    /// What tells it from other builds (`NT_GNU_BUILD_ID`); empty where it has none.
+    build_id: Vec<u8>,
 }
 
 impl CodeFile {
@@ -80,7 +86,19 @@ impl CodeFile {
             file,
             segments,
             table: None,
+            build_id: Vec::new(),
         };
+        file.build_id = headers
+            .iter()
+            .filter(|header| header.p_type.get(endian) == PT_NOTE)
+            .find_map(|header| {
+                let bytes = header.p_filesz.get(endian).min(MAX_NOTES as u64);
+                let mut notes = vec![0; bytes as usize];
+                let at = header.p_offset.get(endian);
+                file.file.read_exact_at(&mut notes, at).ok()?;
+                build_id(&notes)
+            })
+            .unwrap_or_default();
         file.table = table.and_then(|address| {
             let head = file.bytes::<4>(address)?;
             let count = u32::from_le_bytes(file.bytes(address.checked_add(8)?)?);
@@ -92,6 +110,11 @@ impl CodeFile {
     /// The file itself.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// What tells it from other builds; empty where it has none.
+    pub fn build_id(&self) -> &[u8] {
+        &self.build_id
     }
 
     /// The address of what lies at an offset of the file.
@@ -189,6 +212,27 @@ impl CodeFile {
             (into < segment.bytes).then(|| segment.offset.checked_add(into))?
         })?;
         self.file.read_exact_at(bytes, offset).ok()
+    }
+}
+
+/// The build id among notes: three words (the lengths of name and text, the kind), then both, each
+/// filled up to four bytes (System V ABI, "Note Section").
+fn build_id(notes: &[u8]) -> Option<Vec<u8>> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    let mut rest = notes;
+    loop {
+        let (head, behind) = rest.split_at_checked(12)?;
+        let word = |at: usize| {
+            let bytes = head.get(at..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*bytes))
+        };
+        let (name, text) = (word(0)? as usize, word(4)? as usize);
+        let (name_bytes, behind) = behind.split_at_checked(name.checked_next_multiple_of(4)?)?;
+        let (text_bytes, behind) = behind.split_at_checked(text.checked_next_multiple_of(4)?)?;
+        if word(8)? == NT_GNU_BUILD_ID && name_bytes == b"GNU\0" {
+            return text_bytes.get(..text).map(<[u8]>::to_vec);
+        }
+        rest = behind;
     }
 }
 
