@@ -18,7 +18,7 @@
 #define VS_DEEPEST (64 << 20)
 
 /* Bytes of the stack in a copy; at most VS_STACK_BYTES. */
-const volatile __u32 stack_bytes = VS_STACK_BYTES;
+const volatile __u32 stack_bytes = 32768;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -242,8 +242,8 @@ static __always_inline __u32 send_copy(struct native_slot *slot)
 	struct vs_stack_copy *copy = &slot->copy;
 	__u64 size, waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 
-	/* Half of the ring is for the events. */
-	if (waiting > bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 2)
+	/* A quarter of the ring is for the events. */
+	if (waiting > bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * 3)
 		return 0;
 	copy->before.head.kind = VS_STACK_COPY;
 	copy->pc = slot->at.pc;

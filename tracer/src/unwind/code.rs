@@ -86,6 +86,7 @@ pub struct CodeMap {
     steady: Vec<Mapping>,
     /// What is known of addresses.
     frames: FxHashMap<u64, Native>,
+    rules: FxHashMap<u64, Rule>,
     /// Frames by module and offset: an address may come to mean something else, these do not.
     places: FxHashMap<(u32, u64), FrameId>,
     modules: HashMap<(PathBuf, Option<Identity>), Arc<Module>>,
@@ -108,6 +109,7 @@ impl CodeMap {
             mappings: Vec::new(),
             steady: Vec::new(),
             frames: FxHashMap::default(),
+            rules: FxHashMap::default(),
             places: FxHashMap::default(),
             modules: HashMap::new(),
             next_module: 0,
@@ -141,6 +143,7 @@ impl CodeMap {
         }
         self.epoch = Some(epoch);
         self.frames.clear();
+        self.rules.clear();
         self.mappings = mappings;
         self.prune();
         true
@@ -153,6 +156,15 @@ impl CodeMap {
 
     /// How the function of an address finds its caller; `None` for code that is gone.
     pub fn rule(&mut self, address: u64, now: Now<'_>) -> Option<Rule> {
+        if let Some(rule) = self.rules.get(&address) {
+            return Some(*rule);
+        }
+        let rule = self.read_rule(address, now)?;
+        self.rules.insert(address, rule);
+        Some(rule)
+    }
+
+    fn read_rule(&mut self, address: u64, now: Now<'_>) -> Option<Rule> {
         let Some((module, offset)) = self.find(address, now) else {
             return (!self.closed).then_some(Rule::END);
         };

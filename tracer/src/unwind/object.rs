@@ -317,7 +317,6 @@ mod tests {
             .chain([(0, 1024), (whole.len() - 4096, 4096)])
             .filter(|(start, bytes)| *bytes > 8 && start + bytes <= whole.len())
             .collect();
-        let (names, nameless) = unbounded();
         let (records, named) = unbounded();
         let (mut asked, mut refused, mut ends) = (0_u64, 0_u64, 0_u64);
         for _ in 0..runs {
@@ -343,6 +342,7 @@ mod tests {
                 ends += u64::from(file.rule(address) == Rule::END);
             }
             let module = module_of(file);
+            let (names, nameless) = unbounded();
             for _ in 0..8 {
                 asked += 1;
                 let one = Nameless {
@@ -353,9 +353,9 @@ mod tests {
                 };
                 names.send(one).unwrap();
             }
+            drop(names);
+            name_frames(&nameless, &records);
         }
-        drop(names);
-        name_frames(&nameless, &records);
         drop(records);
         let all = named.iter().flatten();
         let count = all
