@@ -62,12 +62,6 @@ pub mod map {
     pub const DRIVER_CALLS: &str = "driver_calls";
 }
 
-/// Names of values that are set before the programs are loaded.
-pub mod global {
-    /// Bytes of the stack that are copied where an unwind rule is missing.
-    pub const STACK_BYTES: &str = "stack_bytes";
-}
-
 /// What a probe's attach cookie tells its program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cookie {
