@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
@@ -21,6 +21,9 @@ use crate::{cli::LineOf, engine::Handle};
 const MOST_BLOCKS: usize = 100_000;
 /// Memory that the search may take in the process.
 const MEMORY: u64 = 160 << 20;
+/// How far the events may be behind on a busy machine.
+const LAG: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Columns of a name in the text.
 const COLUMNS: usize = 300;
 
@@ -97,6 +100,20 @@ pub struct Asked {
 pub fn find(handle: &Handle, choice: &Choice) -> anyhow::Result<Subject> {
     let choice = choice.clone();
     handle.with_collector(move |collector, view| chosen(collector, view, &choice))?
+}
+
+/// The same for whoever has just watched: what was allocated last may not have been counted yet.
+///
+/// # Errors
+/// As [`find`], when nothing is found for a while.
+pub fn find_soon(handle: &Handle, choice: &Choice) -> anyhow::Result<Subject> {
+    let start = Instant::now();
+    loop {
+        match find(handle, choice) {
+            Err(_) if start.elapsed() < LAG => std::thread::sleep(LOOK_AGAIN),
+            found => return found,
+        }
+    }
 }
 
 /// Asks the process, and tells the session of the answer.

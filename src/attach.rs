@@ -120,7 +120,7 @@ fn watch(
 /// reason to withhold the report.
 fn ask_at_the_end(engine: &Engine) {
     let handle = engine.handle();
-    let asked = asking::find(handle, &Choice::Named).and_then(|subject| {
+    let asked = asking::find_soon(handle, &Choice::Named).and_then(|subject| {
         eprintln!(
             "asking process {} about {} survivors of {}: this runs code in it",
             subject.process,

@@ -76,7 +76,7 @@ fn ask_about_a_site(engine: &Engine, options: &HoldersArgs) -> anyhow::Result<As
         Some(line) => Choice::Line(line.clone()),
         None => Choice::Place(options.site.unwrap_or(1)),
     };
-    let subject = asking::find(engine.handle(), &choice)?;
+    let subject = asking::find_soon(engine.handle(), &choice)?;
     eprintln!(
         "asking process {} about {} of {} survivors: this runs code in it",
         subject.process,

@@ -100,7 +100,7 @@ fn reports_and_recordings_say_who_holds() {
 
 fn library_is_loaded(pid: u32) -> bool {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-    maps.contains("memfd:vramscope")
+    maps.contains("memfd:vramscope-agent")
 }
 
 /// The only child of a process that has one thread which starts any.
