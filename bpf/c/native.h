@@ -17,9 +17,6 @@
 /* The deepest stack of a thread that is believed. */
 #define VS_DEEPEST (64 << 20)
 
-/* Bytes of the stack in a copy; at most VS_STACK_BYTES. */
-const volatile __u32 stack_bytes = VS_STACK_BYTES;
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, VS_MAX_PROCESSES);
@@ -223,7 +220,7 @@ static long copy_piece(__u32 index, void *context)
 	__u64 from = slot->copy.sp + done;
 	__u8 *to = slot->copy.stack + (done & (VS_STACK_BYTES - 4096));
 
-	if (done >= stack_bytes || done > VS_STACK_BYTES - 4096)
+	if (done > VS_STACK_BYTES - 4096)
 		return 1;
 	if (!read_user(to, 4096, from)) {
 		slot->copy.bytes = done + 4096;
@@ -242,8 +239,8 @@ static __always_inline __u32 send_copy(struct native_slot *slot)
 	struct vs_stack_copy *copy = &slot->copy;
 	__u64 size, waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
 
-	/* Half of the ring is for the events. */
-	if (waiting > bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 2)
+	/* A quarter of the ring is for the events. */
+	if (waiting > bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * 3)
 		return 0;
 	copy->before.head.kind = VS_STACK_COPY;
 	copy->pc = slot->at.pc;

@@ -62,12 +62,6 @@ pub mod map {
     pub const DRIVER_CALLS: &str = "driver_calls";
 }
 
-/// Names of values that are set before the programs are loaded.
-pub mod global {
-    /// Bytes of the stack that are copied where an unwind rule is missing.
-    pub const STACK_BYTES: &str = "stack_bytes";
-}
-
 /// What a probe's attach cookie tells its program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cookie {
@@ -101,5 +95,38 @@ mod tests {
             stack_delta: 0x5678,
         };
         assert_eq!(cookie.bits(), 0x5678_1234_00ff);
+    }
+
+    /// Each program has the tail call that keeps it on its thread's stack: see `own_stack` in
+    /// `maps.h`.
+    #[test]
+    fn programs_stay_on_their_own_stack() {
+        use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+
+        /// `call bpf_tail_call`.
+        const TAIL_CALL: [u8; 8] = [0x85, 0, 0, 0, 12, 0, 0, 0];
+        for bytes in [SLEEPABLE, PLAIN] {
+            let file = object::File::parse(bytes).unwrap();
+            let mut programs = 0;
+            for section in file.sections() {
+                let name = section.name().unwrap();
+                if !name.starts_with("uprobe") && !name.starts_with("uretprobe") {
+                    continue;
+                }
+                let code = section.data().unwrap();
+                let its = file.symbols().filter(|symbol| {
+                    symbol.section_index() == Some(section.index())
+                        && symbol.kind() == SymbolKind::Text
+                });
+                for symbol in its {
+                    let at = symbol.address() as usize;
+                    let code = &code[at..at + symbol.size() as usize];
+                    let has_it = code.as_chunks::<8>().0.contains(&TAIL_CALL);
+                    assert!(has_it, "{} is not a PROBE", symbol.name().unwrap());
+                    programs += 1;
+                }
+            }
+            assert!(programs >= 10, "{programs}");
+        }
     }
 }

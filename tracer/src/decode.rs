@@ -67,7 +67,7 @@ pub struct DecodeStats {
     pub undecodable: u64,
     /// Code objects whose names could not be had; their frames say so.
     pub nameless_codes: u64,
-    /// Stacks whose machine code was unloaded before anybody could look.
+    /// Stacks with machine code that was unloaded before anybody could look.
     pub stale_stacks: u64,
 }
 
@@ -410,9 +410,9 @@ impl Decoder {
             && traced.code.enter(copy.before.epoch, &now)
         {
             walk = walk::resume(copy, |address| {
-                let rule = traced.code.rule(address, &now);
+                let rule = traced.code.rule(address, &now)?;
                 self.rules.insert(address, copy.before.epoch, rule);
-                rule
+                Some(rule)
             });
         }
         self.mixed(&copy.before, &walk, known, out);
@@ -440,6 +440,7 @@ impl Decoder {
             .iter()
             .map(|address| traced.code.frame(*address, now, &mut next, names))
             .collect();
+        self.stats.stale_stacks += u64::from(traced.code.take_missed());
         merge(&native, cut, python)
     }
 

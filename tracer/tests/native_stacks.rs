@@ -59,6 +59,71 @@ fn machine_code_stacks_are_exact() {
     }
 }
 
+/// Two libraries of one layout take turns: every address of the one is an address of the other.
+#[test]
+fn unloaded_code_is_forgotten() {
+    if let Some(reason) = why_not() {
+        println!("SKIP: unloaded_code_is_forgotten: {reason}");
+        return;
+    }
+    let Some(interpreter) = interpreter("3.12").or_else(|| interpreter("3.11")) else {
+        println!("SKIP: unloaded_code_is_forgotten: no CPython 3.11 or 3.12 found");
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    build(directory.path());
+    let truth_file = directory.path().join("truth.json");
+    let mut child = Command::new(interpreter)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native_stacks/unloading.py"))
+        .arg(directory.path())
+        .arg("20000")
+        .arg(&truth_file)
+        .args(["nofp", "deleted"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut input = child.stdin.take().unwrap();
+    assert_eq!(output.next().unwrap().unwrap(), "ready");
+    let options = Options {
+        watch_devices: false,
+        tree: false,
+        ..Options::default()
+    };
+    let mut session = Session::attach(child.id(), &options).unwrap();
+    let listener = listen(&session);
+    writeln!(input, "go").unwrap();
+    let done = output.next().unwrap().unwrap();
+    session.detach();
+    let seen = listener.join().unwrap();
+    drop(session);
+    writeln!(input, "end").unwrap();
+    assert!(child.wait().unwrap().success());
+    let truth: HashMap<u64, Stack> =
+        serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();
+    let (mut right, mut none, mut wrong) = (0, 0, 0);
+    for (number, expected) in &truth {
+        match seen.chain(*number) {
+            Some(got) if got == *expected => right += 1,
+            // Nobody looked before it was gone.
+            Some(got) if got.is_empty() || got == [CUT] => none += 1,
+            Some(got) if is_cut(&got, expected) => right += 1,
+            got => {
+                wrong += 1;
+                println!("event {number}:\n  got      {got:?}\n  expected {expected:?}");
+            }
+        }
+    }
+    println!(
+        "{done}: {right} right, {none} of code that was gone, {} lost",
+        seen.lost
+    );
+    assert_eq!(wrong, 0);
+    assert!(right > 0);
+    assert_eq!(none > 0, seen.lost > 0, "what is missing is counted");
+}
+
 fn why_not() -> Option<String> {
     kernel::checks()
         .into_iter()

@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     fs::File,
     ops::Range,
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -53,6 +53,15 @@ struct Mapped {
     module: OnceCell<Arc<Module>>,
 }
 
+impl Mapped {
+    fn new(mapping: Mapping) -> Mapped {
+        Mapped {
+            mapping,
+            module: OnceCell::new(),
+        }
+    }
+}
+
 /// Where the interpreter runs Python frames: offsets in its file.
 #[derive(Debug, Default)]
 struct Evaluation {
@@ -69,10 +78,15 @@ pub struct CodeMap {
     epoch: Option<u64>,
     /// The process has moved on: these mappings are all there will be of that time.
     closed: bool,
+    /// Something of that time was asked for and is not known.
+    missed: bool,
     /// Executable mappings, by address.
     mappings: Vec<Mapped>,
+    /// Those that were there from the beginning, and at every look since.
+    steady: Vec<Mapping>,
     /// What is known of addresses.
     frames: FxHashMap<u64, Native>,
+    rules: FxHashMap<u64, Rule>,
     /// Frames by module and offset: an address may come to mean something else, these do not.
     places: FxHashMap<(u32, u64), FrameId>,
     modules: HashMap<(PathBuf, Option<Identity>), Arc<Module>>,
@@ -83,20 +97,25 @@ pub struct CodeMap {
 pub type Now<'a> = &'a dyn Fn() -> Option<u64>;
 
 impl CodeMap {
-    /// The code of a process. Nothing is read before it is asked for, but for the interpreter's
+    /// The code of a process. No file is read before it is asked for, but for the interpreter's
     /// symbols.
     pub fn new(process: Process, python: Option<&Python>) -> CodeMap {
-        CodeMap {
+        let mut map = CodeMap {
             process,
             evaluation: python.map(evaluation),
             epoch: None,
             closed: false,
+            missed: false,
             mappings: Vec::new(),
+            steady: Vec::new(),
             frames: FxHashMap::default(),
+            rules: FxHashMap::default(),
             places: FxHashMap::default(),
             modules: HashMap::new(),
             next_module: 0,
-        }
+        };
+        map.steady = map.executable().unwrap_or_default();
+        map
     }
 
     /// Where the interpreter's code is mapped.
@@ -109,38 +128,51 @@ impl CodeMap {
         code.map_or(0..0, |mapping| mapping.start..mapping.end)
     }
 
-    /// Turns to addresses of an epoch; whether they can be told. They cannot when code was unloaded
-    /// since, and nobody had looked before.
+    /// Turns to addresses of an epoch; whether anything of it can be told. When code was unloaded
+    /// since, and nobody had looked before, only what was never seen to be missing is known.
     pub fn enter(&mut self, epoch: u64, now: Now<'_>) -> bool {
         if self.epoch == Some(epoch) {
             return true;
         }
-        let mappings = self.read();
-        if now().is_some_and(|now| now != epoch) {
-            return false;
-        }
-        let Some(mappings) = mappings else {
+        let Some(mut mappings) = self.read() else {
             return false;
         };
+        self.closed = now().is_some_and(|now| now != epoch);
+        if self.closed {
+            mappings = self.steady.iter().cloned().map(Mapped::new).collect();
+        }
         self.epoch = Some(epoch);
-        self.closed = false;
         self.frames.clear();
+        self.rules.clear();
         self.mappings = mappings;
         self.prune();
         true
     }
 
-    /// How the function of an address finds its caller.
-    pub fn rule(&mut self, address: u64, now: Now<'_>) -> Rule {
+    /// Whether an address of code that is gone was asked for since this was asked last.
+    pub fn take_missed(&mut self) -> bool {
+        std::mem::take(&mut self.missed)
+    }
+
+    /// How the function of an address finds its caller; `None` for code that is gone.
+    pub fn rule(&mut self, address: u64, now: Now<'_>) -> Option<Rule> {
+        if let Some(rule) = self.rules.get(&address) {
+            return Some(*rule);
+        }
+        let rule = self.read_rule(address, now)?;
+        self.rules.insert(address, rule);
+        Some(rule)
+    }
+
+    fn read_rule(&mut self, address: u64, now: Now<'_>) -> Option<Rule> {
         let Some((module, offset)) = self.find(address, now) else {
-            return Rule::END;
+            return (!self.closed).then_some(Rule::END);
         };
-        let Some(object) = &module.object else {
-            return Rule::END;
-        };
-        object
-            .address(offset)
-            .map_or(Rule::END, |address| object.rule(address))
+        let rule = module.object.as_ref().and_then(|object| {
+            let address = object.address(offset)?;
+            Some(object.rule(address))
+        });
+        Some(rule.unwrap_or(Rule::END))
     }
 
     /// The frame of an address to return to. `next` gives numbers to new frames, which are then told
@@ -226,7 +258,9 @@ impl CodeMap {
             None => {
                 // A library that came since. One that does not exist is asked for once an address.
                 self.refresh(now);
-                self.index(address)?
+                let index = self.index(address);
+                self.missed |= index.is_none() && self.closed;
+                index?
             }
         };
         let mapped = &self.mappings[index];
@@ -250,10 +284,13 @@ impl CodeMap {
 
     fn module(&mut self, mapping: &Mapping) -> Option<Arc<Module>> {
         let path = mapping.path.clone()?;
-        let file = self
-            .process
-            .openable(mapping)
-            .and_then(|openable| File::open(openable).ok());
+        // What lies at the path by now may be a pipe that nobody writes to.
+        let file = self.process.openable(mapping).and_then(|openable| {
+            let mut options = File::options();
+            options.read(true).custom_flags(libc::O_NONBLOCK);
+            options.open(openable).ok()
+        });
+        let file = file.filter(|file| file.metadata().is_ok_and(|data| data.is_file()));
         let identity = file.as_ref().and_then(|file| {
             let data = file.metadata().ok()?;
             Some(Identity {
@@ -285,17 +322,21 @@ impl CodeMap {
         }
     }
 
-    /// `None` once the process is gone: it keeps the mappings that it had.
-    fn read(&self) -> Option<Vec<Mapped>> {
-        let mappings = self.process.mappings().ok()?;
-        let executable = mappings
-            .into_iter()
-            .filter(|mapping| mapping.permissions.execute && mapping.path.is_some())
-            .map(|mapping| Mapped {
-                mapping,
-                module: OnceCell::new(),
-            });
-        Some(executable.collect())
+    /// What is mapped now. `None` once the process is gone: it keeps the mappings that it had.
+    fn read(&mut self) -> Option<Vec<Mapped>> {
+        let mappings = self.executable()?;
+        let there = |steady: &Mapping| {
+            let at = mappings.binary_search_by_key(&steady.start, |mapping| mapping.start);
+            at.is_ok_and(|at| mappings[at] == *steady)
+        };
+        self.steady.retain(there);
+        Some(mappings.into_iter().map(Mapped::new).collect())
+    }
+
+    fn executable(&self) -> Option<Vec<Mapping>> {
+        let mut mappings = self.process.mappings().ok()?;
+        mappings.retain(|mapping| mapping.permissions.execute && mapping.path.is_some());
+        Some(mappings)
     }
 
     /// Lets go of files that went, when there are many.
@@ -322,6 +363,12 @@ fn new_module(number: &mut u32, path: PathBuf, object: Option<CodeFile>) -> Arc<
         path,
         object,
     })
+}
+
+/// A module of its own, for tests.
+#[cfg(test)]
+pub fn module_of(object: CodeFile) -> Arc<Module> {
+    new_module(&mut 0, PathBuf::from("/damaged.so"), Some(object))
 }
 
 /// Finds the function that runs Python frames, with the parts that a compiler moved away from it.

@@ -8,7 +8,9 @@ use std::{fs::File, os::unix::fs::FileExt as _};
 
 use object::{
     LittleEndian,
-    elf::{ELFMAG, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, ProgramHeader64},
+    elf::{
+        ELFMAG, EM_X86_64, FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD, PT_NOTE, ProgramHeader64,
+    },
     pod::{from_bytes, slice_from_all_bytes},
 };
 use vramscope_unwind::{
@@ -22,6 +24,8 @@ const MAX_SEGMENTS: usize = 128;
 /// Longest entries that are read; real ones have some hundred bytes, the longest ten thousand.
 const MAX_FDE: usize = 1 << 18;
 const MAX_CIE: usize = 1 << 12;
+/// Notes that are looked through for the build id; linkers put it first or second.
+const MAX_NOTES: usize = 1 << 12;
 
 /// The header of the search table, as every linker for x86-64 writes it: version 1, the frames'
 /// address as `DW_EH_PE_pcrel | sdata4`, the count as `udata4`, entries as `datarel | sdata4`
@@ -45,6 +49,8 @@ pub struct CodeFile {
     segments: Vec<Segment>,
     /// The search table: address of its header, entries in it.
     table: Option<(u64, u64)>,
+    /// What tells it from other builds (`NT_GNU_BUILD_ID`); empty where it has none.
+    build_id: Vec<u8>,
 }
 
 impl CodeFile {
@@ -80,7 +86,19 @@ impl CodeFile {
             file,
             segments,
             table: None,
+            build_id: Vec::new(),
         };
+        file.build_id = headers
+            .iter()
+            .filter(|header| header.p_type.get(endian) == PT_NOTE)
+            .find_map(|header| {
+                let bytes = header.p_filesz.get(endian).min(MAX_NOTES as u64);
+                let mut notes = vec![0; bytes as usize];
+                let at = header.p_offset.get(endian);
+                file.file.read_exact_at(&mut notes, at).ok()?;
+                build_id(&notes)
+            })
+            .unwrap_or_default();
         file.table = table.and_then(|address| {
             let head = file.bytes::<4>(address)?;
             let count = u32::from_le_bytes(file.bytes(address.checked_add(8)?)?);
@@ -92,6 +110,11 @@ impl CodeFile {
     /// The file itself.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// What tells it from other builds; empty where it has none.
+    pub fn build_id(&self) -> &[u8] {
+        &self.build_id
     }
 
     /// The address of what lies at an offset of the file.
@@ -189,5 +212,162 @@ impl CodeFile {
             (into < segment.bytes).then(|| segment.offset.checked_add(into))?
         })?;
         self.file.read_exact_at(bytes, offset).ok()
+    }
+}
+
+/// The build id among notes: three words (the lengths of name and text, the kind), then both, each
+/// filled up to four bytes (System V ABI, "Note Section").
+fn build_id(notes: &[u8]) -> Option<Vec<u8>> {
+    const NT_GNU_BUILD_ID: u32 = 3;
+    let mut rest = notes;
+    loop {
+        let (head, behind) = rest.split_at_checked(12)?;
+        let word = |at: usize| {
+            let bytes = head.get(at..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*bytes))
+        };
+        let (name, text) = (word(0)? as usize, word(4)? as usize);
+        let (name_bytes, behind) = behind.split_at_checked(name.checked_next_multiple_of(4)?)?;
+        let (text_bytes, behind) = behind.split_at_checked(text.checked_next_multiple_of(4)?)?;
+        if word(8)? == NT_GNU_BUILD_ID && name_bytes == b"GNU\0" {
+            return text_bytes.get(..text).map(<[u8]>::to_vec);
+        }
+        rest = behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use crossbeam_channel::unbounded;
+    use vramscope_events::{Event, FrameId, Pid};
+    use vramscope_unwind::Cfa;
+
+    use super::*;
+    use crate::unwind::{
+        code::module_of,
+        names::{Nameless, name_frames},
+    };
+
+    fn bytes() -> Vec<u8> {
+        // Small, and with everything in it: what this test was linked with.
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let library = maps
+            .lines()
+            .filter_map(|line| line.split_whitespace().nth(5))
+            .find(|path| path.contains("libgcc_s"))
+            .expect("Rust programs unwind with libgcc_s");
+        std::fs::read(library).unwrap()
+    }
+
+    fn open(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    /// Addresses of code, some of them in the middle of instructions.
+    fn addresses(file: &CodeFile) -> impl Iterator<Item = u64> {
+        let code = file.segments.iter().find(|segment| segment.code);
+        let (start, bytes) = code.map_or((0, 0), |code| (code.address, code.bytes));
+        (0..200).map(move |index| start.wrapping_add(index * (bytes / 200)))
+    }
+
+    #[test]
+    fn a_library_has_rules_for_its_code() {
+        let file = CodeFile::new(open(&bytes())).unwrap();
+        let rules: Vec<Rule> = addresses(&file).map(|address| file.rule(address)).collect();
+        let known = rules.iter().filter(|rule| rule.cfa != Cfa::End).count();
+        assert!(known > 150, "{known} of {}", rules.len());
+        assert!(rules.iter().any(|rule| rule.bp_at.is_some()));
+        assert_eq!(file.rule(u64::MAX), Rule::END);
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        for bytes in [&b""[..], b"#!/bin/sh\n", &[0x7f; 64], &bytes()[..40]] {
+            assert!(CodeFile::new(open(bytes)).is_none());
+        }
+        let mut cut = bytes();
+        cut.truncate(4096);
+        // Its code and its tables are gone; its head is there.
+        let file = CodeFile::new(open(&cut)).unwrap();
+        assert!(addresses(&file).all(|address| file.rule(address) == Rule::END));
+    }
+
+    /// Bits flipped where they matter most, numbers that are too large, files that end early: rules
+    /// and names come, or do not come, and nothing else happens.
+    #[test]
+    fn damaged_files_do_no_harm() {
+        // xorshift64 (Marsaglia, 2003).
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = move || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let runs = std::env::var("VRAMSCOPE_FUZZ_RUNS").map_or(300, |runs| runs.parse().unwrap());
+        let whole = bytes();
+        let sound = CodeFile::new(open(&whole)).unwrap();
+        let tables: Vec<(usize, usize)> = (sound.segments.iter())
+            .filter(|segment| !segment.code)
+            .map(|segment| (segment.offset as usize, segment.bytes as usize))
+            .chain([(0, 1024), (whole.len() - 4096, 4096)])
+            .filter(|(start, bytes)| *bytes > 8 && start + bytes <= whole.len())
+            .collect();
+        let (records, named) = unbounded();
+        let (mut asked, mut refused, mut ends) = (0_u64, 0_u64, 0_u64);
+        for _ in 0..runs {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + random() % 40 {
+                let (start, length) = tables[random() as usize % tables.len()];
+                let at = start + random() as usize % (length - 8);
+                match random() % 3 {
+                    0 => bytes[at] ^= 1 << (random() % 8),
+                    1 => bytes[at..at + 4].fill(0xff),
+                    _ => bytes[at..at + 8].copy_from_slice(&random().to_le_bytes()),
+                }
+            }
+            if random() % 8 == 0 {
+                bytes.truncate(random() as usize % bytes.len());
+            }
+            let Some(file) = CodeFile::new(open(&bytes)) else {
+                refused += 1;
+                continue;
+            };
+            let of_sound: Vec<u64> = addresses(&sound).collect();
+            for address in addresses(&file).chain(of_sound) {
+                ends += u64::from(file.rule(address) == Rule::END);
+            }
+            let module = module_of(file);
+            let (names, nameless) = unbounded();
+            for _ in 0..8 {
+                asked += 1;
+                let one = Nameless {
+                    id: FrameId(asked as u32),
+                    process: Pid(1),
+                    module: module.clone(),
+                    offset: random() % (2 * whole.len() as u64),
+                };
+                names.send(one).unwrap();
+            }
+            drop(names);
+            name_frames(&nameless, &records);
+        }
+        drop(records);
+        let all = named.iter().flatten();
+        let count = all
+            .filter(|record| matches!(&record.event, Event::Frame { frame, .. } if !frame.function.is_empty()))
+            .count();
+        assert_eq!(count as u64, asked);
+        assert!(
+            asked > 0 && refused > 0 && ends > 0,
+            "{asked} {refused} {ends}"
+        );
+        println!(
+            "{runs} files, {refused} refused, {ends} rules missing, {asked} functions asked for"
+        );
     }
 }

@@ -16,7 +16,7 @@ pub struct Walk {
 }
 
 /// Goes on where the kernel's walk stopped. `rule_of` is asked for the rule of a call's address.
-pub fn resume(copy: &StackCopy<'_>, mut rule_of: impl FnMut(u64) -> Rule) -> Walk {
+pub fn resume(copy: &StackCopy<'_>, mut rule_of: impl FnMut(u64) -> Option<Rule>) -> Walk {
     let mut walk = Walk {
         addresses: copy.before.native().collect(),
         complete: false,
@@ -24,7 +24,9 @@ pub fn resume(copy: &StackCopy<'_>, mut rule_of: impl FnMut(u64) -> Rule) -> Wal
     let (mut pc, mut sp, mut bp) = (copy.pc, copy.sp, copy.bp);
     while walk.addresses.len() < VS_MAX_NATIVE as usize {
         walk.addresses.push(pc);
-        let rule = rule_of(pc.wrapping_sub(1));
+        let Some(rule) = rule_of(pc.wrapping_sub(1)) else {
+            break;
+        };
         let cfa = match rule.cfa {
             Cfa::End => {
                 walk.complete = true;
