@@ -132,6 +132,9 @@ fn look(case: &Case, backend: &[&str], nvml: &Path) -> Seen {
     let script_path = script.to_str().unwrap();
     let setup = case.setup.clone().env("SIMCUDA_CALLERS", "1");
     let setup = setup.env("QUIET_LEDGER", &ledger);
+    // A table of processes of its own: nobody else writes to it, whatever runs on this machine.
+    let table = directory.path().to_str().unwrap();
+    let setup = setup.env("SIMCUDA_SHARE_DIR", table);
     let mut program = match case.script {
         "shares/pool.py" => Program::start(&setup, &script, &[&ledger]),
         "shares/plain.cpp" => {
@@ -147,6 +150,7 @@ fn look(case: &Case, backend: &[&str], nvml: &Path) -> Seen {
     program.expect("ready");
     let mut tool = Tool::new(env!("CARGO_BIN_EXE_vramscope"));
     tool = tool.env("VRAMSCOPE_NVML", nvml.to_str().unwrap());
+    tool = tool.env("SIMCUDA_SHARE_DIR", table);
     if setup.device.contains(&"--devices".into()) {
         tool = tool.env("SIMCUDA_DEVICES", "2");
     }
@@ -379,6 +383,45 @@ fn what_cu_get_proc_address_hands_out_is_probed() {
         .filter(|name| *name != "cuMemAllocAsync_ptsz")
         .collect();
     assert!(!list(&look(&without)["missed"]).is_empty());
+}
+
+#[test]
+fn other_processes_on_the_device_are_named() {
+    let tool = Tool::new(env!("CARGO_BIN_EXE_vramscope"));
+    if let Some(reason) = missing(&tool) {
+        skip("other_processes", &reason);
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().to_str().unwrap();
+    let ledger = directory.path().join("ledger.json");
+    let nvml = simulated_nvml(TORCHES[0]);
+    let setup = Setup::new(TORCHES[0]).env("SIMCUDA_SHARE_DIR", table);
+    let script = root().join("tests/programs/shares/pool.py");
+    let start = || Program::start(&setup, &script, &[ledger.to_str().unwrap()]);
+    let (mut other, mut traced) = (start(), start());
+    other.expect("ready");
+    other.say("go");
+    other.expect("quiet");
+    traced.expect("ready");
+    let tool = tool
+        .env("VRAMSCOPE_NVML", nvml.to_str().unwrap())
+        .env("SIMCUDA_SHARE_DIR", table);
+    let attached = tool.attach(traced.pid(), &[]);
+    traced.say("go");
+    traced.expect("quiet");
+    let report = attached.interrupt().json();
+    let others = list(&report["devices"][0]["others"]);
+    assert_eq!(others.len(), 1, "{others:?}");
+    assert_eq!(others[0]["pid"], other.pid());
+    // 4 blocks of 2 MiB, one of 6, and one of 1,024 B: charged as they are.
+    assert_eq!(others[0]["bytes"], 14 * MIB + 1024);
+    let command = others[0]["command"].as_str().unwrap();
+    assert!(command.contains("shares/pool.py"), "{command}");
+    for mut program in [other, traced] {
+        program.say("end");
+        assert!(program.finish().success());
+    }
 }
 
 #[test]
