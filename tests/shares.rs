@@ -104,6 +104,8 @@ fn cases(torch: &str) -> Vec<Case> {
 /// One backend's word and the truth of the same run.
 struct Seen {
     report: Value,
+    /// The same from the recording of the session.
+    replayed: Value,
     ledger: Value,
     /// PyTorch's own figures; null where there is no PyTorch.
     torch: Value,
@@ -130,6 +132,9 @@ fn look(case: &Case, backend: &[&str], nvml: &Path) -> Seen {
     let script_path = script.to_str().unwrap();
     let setup = case.setup.clone().env("SIMCUDA_CALLERS", "1");
     let setup = setup.env("QUIET_LEDGER", &ledger);
+    // A table of processes of its own: nobody else writes to it, whatever runs on this machine.
+    let table = directory.path().to_str().unwrap();
+    let setup = setup.env("SIMCUDA_SHARE_DIR", table);
     let mut program = match case.script {
         "shares/pool.py" => Program::start(&setup, &script, &[&ledger]),
         "shares/plain.cpp" => {
@@ -145,10 +150,12 @@ fn look(case: &Case, backend: &[&str], nvml: &Path) -> Seen {
     program.expect("ready");
     let mut tool = Tool::new(env!("CARGO_BIN_EXE_vramscope"));
     tool = tool.env("VRAMSCOPE_NVML", nvml.to_str().unwrap());
+    tool = tool.env("SIMCUDA_SHARE_DIR", table);
     if setup.device.contains(&"--devices".into()) {
         tool = tool.env("SIMCUDA_DEVICES", "2");
     }
-    let attached = tool.attach(program.pid(), backend);
+    let recording = file("session.vrs");
+    let attached = tool.attach(program.pid(), &[backend, &["-o", &recording]].concat());
     program.say("go");
     program.expect("quiet");
     let run = attached.interrupt();
@@ -160,7 +167,10 @@ fn look(case: &Case, backend: &[&str], nvml: &Path) -> Seen {
             serde_json::from_slice(&bytes).expect("JSON")
         })
     };
+    let replayed = tool.run(&["report", &recording, "--format", "json"]);
+    assert!(replayed.status.success(), "{}: {replayed:?}", case.name);
     Seen {
+        replayed: replayed.json(),
         report: run.json(),
         ledger: read(&ledger),
         torch: read(&truth),
@@ -322,6 +332,13 @@ fn compare(case: &Case, seen: &Seen, callers: &Value) -> Vec<String> {
             }
         }
     }
+    let shares = |report: &Value| -> Vec<Value> {
+        let devices = list(&report["devices"]).iter();
+        devices.map(|device| device["buckets"].clone()).collect()
+    };
+    if shares(&seen.replayed) != shares(report) {
+        wrong.push(format!("the recording says {:?}", shares(&seen.replayed)));
+    }
     let host = list(&seen.ledger["live"])
         .iter()
         .filter(|row| row["kind"] == "host")
@@ -331,6 +348,80 @@ fn compare(case: &Case, seen: &Seen, callers: &Value) -> Vec<String> {
         wrong.push(format!("{host} B of host memory, {told} told"));
     }
     wrong
+}
+
+/// The exported names that are probed, as `plan/calls.rs` has them.
+fn probed_names() -> Vec<String> {
+    let source = include_str!("../tracer/src/plan/calls.rs");
+    let table = source.split("pub(super) const CALLS").nth(1).unwrap();
+    let table = table.split("\n];").next().unwrap();
+    let quoted = table.split('"').skip(1).step_by(2);
+    quoted.map(str::to_owned).collect()
+}
+
+#[test]
+fn what_cu_get_proc_address_hands_out_is_probed() {
+    let tool = Tool::new(env!("CARGO_BIN_EXE_vramscope"));
+    if let Some(reason) = missing(&tool) {
+        skip("entry_points", &reason);
+        return;
+    }
+    let script = root().join("tests/programs/shares/entry_points.py");
+    let names = probed_names();
+    assert!(names.contains(&"cuMemAllocAsync_ptsz".to_owned()));
+    let all: Vec<&str> = names.iter().map(String::as_str).collect();
+    let look = |names: &[&str]| -> Value {
+        let mut program = Program::start(&Setup::new(TORCHES[0]), &script, names);
+        serde_json::from_str(&program.expect("quiet")).expect("JSON")
+    };
+    let found = look(&all);
+    assert_eq!(found["missed"], serde_json::json!([]));
+    assert!(number(&found["handed_out"]) > 300);
+    // It would tell.
+    let without: Vec<&str> = all
+        .into_iter()
+        .filter(|name| *name != "cuMemAllocAsync_ptsz")
+        .collect();
+    assert!(!list(&look(&without)["missed"]).is_empty());
+}
+
+#[test]
+fn other_processes_on_the_device_are_named() {
+    let tool = Tool::new(env!("CARGO_BIN_EXE_vramscope"));
+    if let Some(reason) = missing(&tool) {
+        skip("other_processes", &reason);
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let table = directory.path().to_str().unwrap();
+    let ledger = directory.path().join("ledger.json");
+    let nvml = simulated_nvml(TORCHES[0]);
+    let setup = Setup::new(TORCHES[0]).env("SIMCUDA_SHARE_DIR", table);
+    let script = root().join("tests/programs/shares/pool.py");
+    let start = || Program::start(&setup, &script, &[ledger.to_str().unwrap()]);
+    let (mut other, mut traced) = (start(), start());
+    other.expect("ready");
+    other.say("go");
+    other.expect("quiet");
+    traced.expect("ready");
+    let tool = tool
+        .env("VRAMSCOPE_NVML", nvml.to_str().unwrap())
+        .env("SIMCUDA_SHARE_DIR", table);
+    let attached = tool.attach(traced.pid(), &[]);
+    traced.say("go");
+    traced.expect("quiet");
+    let report = attached.interrupt().json();
+    let others = list(&report["devices"][0]["others"]);
+    assert_eq!(others.len(), 1, "{others:?}");
+    assert_eq!(others[0]["pid"], other.pid());
+    // 4 blocks of 2 MiB, one of 6, and one of 1,024 B: charged as they are.
+    assert_eq!(others[0]["bytes"], 14 * MIB + 1024);
+    let command = others[0]["command"].as_str().unwrap();
+    assert!(command.contains("shares/pool.py"), "{command}");
+    for mut program in [other, traced] {
+        program.say("end");
+        assert!(program.finish().success());
+    }
 }
 
 #[test]
@@ -350,10 +441,6 @@ fn every_byte_of_eleven_programs_is_explained() {
         let injected = look(case, &["--inject"], &nvml);
         let probed = look(case, &[], &nvml);
         for (backend, seen) in [("injection", &injected), ("eBPF", &probed)] {
-            // Probes do not know yet which device a call of the driver is about.
-            if backend == "eBPF" && case.setup.device.contains(&"--devices".into()) {
-                continue;
-            }
             let wrong = compare(case, seen, &injected.ledger);
             failures.extend(
                 wrong

@@ -133,6 +133,22 @@ struct {
 	__type(value, struct driver_call);
 } driver_calls SEC(".maps");
 
+/* The contexts that are current on a thread, the innermost last. Only where the process sees more
+ * than one device: else all is of that one. */
+#define VS_CONTEXTS 8
+struct contexts {
+	__u64 stack[VS_CONTEXTS];
+	__u32 depth;
+	__u32 process;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64); /* pid_tgid */
+	__type(value, struct contexts);
+} contexts SEC(".maps");
+
 /* The NVTX range that marks a step, filled up with zeros. */
 struct range_name {
 	__u64 words[VS_RANGE_BYTES / 8];

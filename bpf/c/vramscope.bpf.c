@@ -192,6 +192,49 @@ PROBE(UPROBE, backward_leave)
 	return 0;
 }
 
+/* A thread's contexts; made with the first call that is seen. */
+static __always_inline struct contexts *contexts_of(__u32 process, __u64 thread)
+{
+	struct contexts *known = bpf_map_lookup_elem(&contexts, &thread), none = {};
+
+	/* Of a process that had this thread's number before. */
+	if (known && known->process == process)
+		return known;
+	none.process = process;
+	if (bpf_map_update_elem(&contexts, &thread, &none, BPF_ANY))
+		return 0;
+	return bpf_map_lookup_elem(&contexts, &thread);
+}
+
+/* cuCtxSetCurrent, cuCtxPushCurrent, cuCtxPopCurrent, and the contexts that are made current when
+ * they are created. That a call may fail does not matter: then the program has no use for it. */
+static __always_inline void context_changes(__u32 process, __u64 thread, __u32 function,
+					    __u64 context)
+{
+	struct contexts *current = contexts_of(process, thread);
+
+	if (!current)
+		return;
+	if (function == VS_CONTEXT_POP || (function == VS_CONTEXT_SET && current->depth)) {
+		if (current->depth)
+			current->depth--;
+	}
+	if (function != VS_CONTEXT_POP && context) {
+		current->stack[current->depth & (VS_CONTEXTS - 1)] = context;
+		current->depth++;
+	}
+}
+
+/* The context that the driver's calls of a thread are about, 0 where it is not known. */
+static __always_inline __u64 current_context(__u32 process, __u64 thread)
+{
+	struct contexts *current = bpf_map_lookup_elem(&contexts, &thread);
+
+	if (!current || current->process != process || !current->depth)
+		return 0;
+	return current->stack[(current->depth - 1) & (VS_CONTEXTS - 1)];
+}
+
 static __always_inline void send_driver(__u32 process, struct driver_call *call, __u64 address,
 					__s32 result, struct place place)
 {
@@ -204,6 +247,7 @@ static __always_inline void send_driver(__u32 process, struct driver_call *call,
 	record.function = call->function;
 	record.result = result;
 	record.device = call->device;
+	record.context = current_context(process, bpf_get_current_pid_tgid());
 	switch (call->function) {
 	case VS_MEM_FREE:
 	case VS_FREE_ASYNC:
@@ -217,6 +261,11 @@ static __always_inline void send_driver(__u32 process, struct driver_call *call,
 	case VS_POOL_TRIM:
 	case VS_POOL_DESTROY:
 	case VS_POOL_THRESHOLD:
+	case VS_POOL_CREATE:
+	case VS_CONTEXT_RETAIN:
+	case VS_CONTEXT_CREATE:
+	case VS_CONTEXT_CREATE_3:
+	case VS_CONTEXT_CREATE_4:
 		break;
 	default:
 		fill_whole_stack(&record.head, process, place);
@@ -238,6 +287,10 @@ PROBE(UPROBE, driver_enter)
 	call.process = process;
 	call.device = -1;
 	call.sp = ctx->sp + cookie_delta(cookie);
+	if (call.function >= VS_CONTEXT_SET && call.function <= VS_CONTEXT_POP) {
+		context_changes(process, thread, call.function, ctx->di);
+		return 0;
+	}
 	outer = bpf_map_lookup_elem(&driver_calls, &thread);
 	if (outer && call.sp < outer->sp)
 		return 0; /* called by another one: counted there */
@@ -290,6 +343,28 @@ PROBE(UPROBE, driver_enter)
 		if (!read_user(location, sizeof(location), ctx->dx + 8) && location[0] == 1)
 			call.device = location[1];
 		break;
+	case VS_POOL_CREATE:
+		call.out = ctx->di;
+		/* CUmemPoolProps begins likewise. */
+		if (!read_user(location, sizeof(location), ctx->si + 8) && location[0] == 1)
+			call.device = location[1];
+		break;
+	case VS_CONTEXT_RETAIN:
+		call.out = ctx->di;
+		call.device = ctx->si;
+		break;
+	case VS_CONTEXT_CREATE:
+		call.out = ctx->di;
+		call.device = ctx->dx;
+		break;
+	case VS_CONTEXT_CREATE_3:
+		call.out = ctx->di;
+		call.device = ctx->r8;
+		break;
+	case VS_CONTEXT_CREATE_4:
+		call.out = ctx->di;
+		call.device = ctx->cx;
+		break;
 	case VS_VMM_RETAIN:
 		call.out = ctx->di;
 		break;
@@ -325,6 +400,8 @@ PROBE(URETPROBE, driver_leave)
 	default:
 		address = read_u64(call.out);
 	}
+	if (call.function >= VS_CONTEXT_CREATE && call.function <= VS_CONTEXT_CREATE_4)
+		context_changes(process, thread, VS_CONTEXT_PUSH, address);
 	if (call.function == VS_ALLOC_PITCH) {
 		call.size *= read_u64(call.extra);
 		call.extra = 0;

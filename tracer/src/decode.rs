@@ -211,6 +211,10 @@ impl Decoder {
             reserved: tensor.reserved,
         });
         let event = if tensor.size > 0 {
+            let thread = Tid(tensor.head.tid);
+            if let Some(traced) = self.process_mut(tensor.head.process) {
+                traced.driver.tensor(thread, device, size);
+            }
             Event::Alloc(Alloc {
                 layer: Layer::Tensor,
                 device,

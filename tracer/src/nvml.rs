@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
+use crossbeam_channel::{Receiver, Sender, bounded, select};
 use nvml_wrapper::{Device, Nvml, enums::device::UsedGpuMemory, error::NvmlError};
 use vramscope_events::{Bytes, DeviceId, DeviceUser, Event, Pid, Record, Tid};
 
@@ -41,6 +41,8 @@ struct Process {
 pub struct Watched {
     processes: Arc<Mutex<Vec<Process>>>,
     count: u32,
+    /// Makes the watch ask at once: what a newcomer uses before it is traced is told apart.
+    newcomer: Sender<()>,
 }
 
 impl Watched {
@@ -51,6 +53,9 @@ impl Watched {
         let mut processes = lock(&self.processes);
         processes.retain(|process| process.pid != pid);
         processes.push(Process { pid, visible });
+        drop(processes);
+        // One that waits to be seen is enough.
+        let _ = self.newcomer.try_send(());
     }
 
     /// Forgets a process that has ended.
@@ -67,6 +72,7 @@ pub struct Watch {
     told: HashMap<(Pid, DeviceId), Arc<[DeviceUser]>>,
     /// Command lines of processes on the devices.
     commands: HashMap<Pid, Arc<str>>,
+    newcomers: Receiver<()>,
 }
 
 impl Watch {
@@ -81,15 +87,18 @@ impl Watch {
             None => Nvml::init()?,
         };
         let count = nvml.device_count()?;
+        let (newcomer, newcomers) = bounded(1);
         let watched = Watched {
             processes: Arc::default(),
             count,
+            newcomer,
         };
         Ok(Watch {
             nvml,
             watched,
             told: HashMap::new(),
             commands: HashMap::new(),
+            newcomers,
         })
     }
 
@@ -103,7 +112,11 @@ impl Watch {
     pub fn run(mut self, stop: &Receiver<()>, records: &Sender<Vec<Record>>) {
         let mut last = false;
         while records.send(self.ask()).is_ok() && !last {
-            last = !matches!(stop.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
+            select! {
+                recv(stop) -> _ => last = true,
+                recv(self.newcomers) -> _ => {}
+                default(EVERY) => {}
+            }
         }
     }
 

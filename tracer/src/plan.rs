@@ -1,14 +1,17 @@
 //! Which probes go where in one process.
 
+mod calls;
+
 use vramscope_bpf::program;
 use vramscope_events::{ProbeState, ProbeView};
 use vramscope_python::{Mapping, Process, Python};
-use vramscope_wire as wire;
 
 use crate::{
     library::{Function, Library, LibraryError, code_at},
     planner::{self, ARGUMENTS, Place},
+    target,
 };
+use calls::{CALLS, Call, Kind};
 
 /// A probe to be placed: where, which program, and what its program must know.
 #[derive(Clone, Debug)]
@@ -62,132 +65,6 @@ pub const LIBRARIES: [&str; 3] = [ALLOCATOR, DRIVER_LIBRARY, AUTOGRAD];
 const TENSOR_MEMORY: &str = "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE";
 const TENSOR_OOM: &str = "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE";
 const ENGINE_EXECUTE: &str = "_ZN5torch8autograd6Engine7executeE";
-
-/// Functions of libcuda, the names under which a version or a stream mode exports them, and
-/// whether memory comes back through their return.
-const DRIVER: &[(&str, &[&str], u32, bool)] = &[
-    (
-        "cuMemAlloc",
-        &["cuMemAlloc_v2"],
-        wire::vs_driver_function_VS_MEM_ALLOC,
-        true,
-    ),
-    (
-        "cuMemFree",
-        &["cuMemFree_v2"],
-        wire::vs_driver_function_VS_MEM_FREE,
-        false,
-    ),
-    (
-        "cuMemAllocAsync",
-        &["cuMemAllocAsync", "cuMemAllocAsync_ptsz"],
-        wire::vs_driver_function_VS_ALLOC_ASYNC,
-        true,
-    ),
-    (
-        "cuMemFreeAsync",
-        &["cuMemFreeAsync", "cuMemFreeAsync_ptsz"],
-        wire::vs_driver_function_VS_FREE_ASYNC,
-        false,
-    ),
-    (
-        "cuMemAllocFromPoolAsync",
-        &["cuMemAllocFromPoolAsync", "cuMemAllocFromPoolAsync_ptsz"],
-        wire::vs_driver_function_VS_ALLOC_POOL,
-        true,
-    ),
-    (
-        "cuMemAllocManaged",
-        &["cuMemAllocManaged"],
-        wire::vs_driver_function_VS_ALLOC_MANAGED,
-        true,
-    ),
-    (
-        "cuMemAllocPitch",
-        &["cuMemAllocPitch_v2"],
-        wire::vs_driver_function_VS_ALLOC_PITCH,
-        true,
-    ),
-    (
-        "cuMemHostAlloc",
-        &["cuMemHostAlloc", "cuMemAllocHost_v2"],
-        wire::vs_driver_function_VS_HOST_ALLOC,
-        true,
-    ),
-    (
-        "cuMemFreeHost",
-        &["cuMemFreeHost"],
-        wire::vs_driver_function_VS_HOST_FREE,
-        false,
-    ),
-    (
-        "cuMemCreate",
-        &["cuMemCreate"],
-        wire::vs_driver_function_VS_VMM_CREATE,
-        true,
-    ),
-    (
-        "cuMemRelease",
-        &["cuMemRelease"],
-        wire::vs_driver_function_VS_VMM_RELEASE,
-        false,
-    ),
-    (
-        "cuMemRetainAllocationHandle",
-        &["cuMemRetainAllocationHandle"],
-        wire::vs_driver_function_VS_VMM_RETAIN,
-        true,
-    ),
-    (
-        "cuMemMap",
-        &["cuMemMap"],
-        wire::vs_driver_function_VS_VMM_MAP,
-        true,
-    ),
-    (
-        "cuMemUnmap",
-        &["cuMemUnmap"],
-        wire::vs_driver_function_VS_VMM_UNMAP,
-        false,
-    ),
-    (
-        "cuStreamBeginCapture",
-        &[
-            "cuStreamBeginCapture",
-            "cuStreamBeginCapture_ptsz",
-            "cuStreamBeginCapture_v2",
-            "cuStreamBeginCapture_v2_ptsz",
-            "cuStreamBeginCaptureToGraph",
-            "cuStreamBeginCaptureToGraph_ptsz",
-        ],
-        wire::vs_driver_function_VS_CAPTURE_BEGIN,
-        true,
-    ),
-    (
-        "cuStreamEndCapture",
-        &["cuStreamEndCapture", "cuStreamEndCapture_ptsz"],
-        wire::vs_driver_function_VS_CAPTURE_END,
-        false,
-    ),
-    (
-        "cuMemPoolTrimTo",
-        &["cuMemPoolTrimTo"],
-        wire::vs_driver_function_VS_POOL_TRIM,
-        false,
-    ),
-    (
-        "cuMemPoolDestroy",
-        &["cuMemPoolDestroy"],
-        wire::vs_driver_function_VS_POOL_DESTROY,
-        false,
-    ),
-    (
-        "cuMemPoolSetAttribute",
-        &["cuMemPoolSetAttribute"],
-        wire::vs_driver_function_VS_POOL_THRESHOLD,
-        false,
-    ),
-];
 
 /// What marks a step, where the user named a place in machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -270,36 +147,26 @@ impl Plan {
     }
 
     fn driver(&mut self, process: &Process, mappings: &[Mapping]) {
+        let one_device = target::sees_one_device(process.pid());
+        let wanted = |call: &&Call| call.kind != Kind::Contexts || !one_device;
         let found = functions(process, mappings, DRIVER_LIBRARY, |symbol| {
-            DRIVER
-                .iter()
-                .any(|(_, symbols, _, _)| symbols.contains(&symbol))
+            let mut calls = CALLS.iter().filter(wanted);
+            calls.any(|call| call.symbols.contains(&symbol))
         });
         self.driver_layer = found.is_ok();
-        for &(name, symbols, function, returns) in DRIVER {
-            let consequence = match function {
-                wire::vs_driver_function_VS_CAPTURE_BEGIN
-                | wire::vs_driver_function_VS_CAPTURE_END => {
-                    "private pools of CUDA graphs count as cache like any other"
-                }
-                wire::vs_driver_function_VS_POOL_TRIM
-                | wire::vs_driver_function_VS_POOL_DESTROY
-                | wire::vs_driver_function_VS_POOL_THRESHOLD => {
-                    "what the driver's memory pools keep counts as unknown"
-                }
-                _ => "device memory taken this way is not seen",
-            };
+        for call in CALLS.iter().filter(wanted) {
+            let consequence = call.kind.consequence();
             let probe = match &found {
-                Err(reason) => absent(name, reason, consequence),
+                Err(reason) => absent(call.name, reason, consequence),
                 Ok((library, functions)) => {
                     let exported: Vec<_> = functions
                         .iter()
-                        .filter(|function| symbols.contains(&function.symbol.as_str()))
+                        .filter(|function| call.symbols.contains(&function.symbol.as_str()))
                         .collect();
                     if exported.is_empty() {
-                        absent(name, "libcuda does not export it", consequence)
+                        absent(call.name, "libcuda does not export it", consequence)
                     } else {
-                        driver(library, &exported, name, function, returns, consequence)
+                        driver(library, &exported, call)
                     }
                 }
             };
@@ -437,14 +304,7 @@ fn execute(library: &Library, function: &Function, name: &str, consequence: &'st
     planned(name, note, consequence, attachments)
 }
 
-fn driver(
-    library: &Library,
-    functions: &[&Function],
-    name: &str,
-    id: u32,
-    returns: bool,
-    consequence: &'static str,
-) -> Probe {
+fn driver(library: &Library, functions: &[&Function], call: &Call) -> Probe {
     let mut attachments = Vec::new();
     let mut notes = Vec::new();
     // Several names may stand for one function.
@@ -454,28 +314,28 @@ fn driver(
             continue;
         }
         placed.push(function.file_offset);
-        let place = planner::place(&function.code, &ARGUMENTS[..4]);
+        let place = planner::place(&function.code, &ARGUMENTS[..5]);
         let mut enter = at(library, function, program::DRIVER_ENTER, &place);
-        enter.function = id as u16;
+        enter.function = call.function as u16;
         attachments.push(enter);
         notes.push(place.note());
-        if returns {
+        if call.returns {
             // A return probe sits on the entry: only there does the stack hold the address.
             attachments.push(Attachment {
                 program: program::DRIVER_LEAVE,
                 file: library.file.clone(),
                 file_offset: function.file_offset,
-                function: id as u16,
+                function: call.function as u16,
                 stack_delta: 0,
             });
         }
     }
     notes.dedup();
     let mut note = notes.join("; ");
-    if returns {
+    if call.returns {
         note.push_str(", and its return");
     }
-    planned(name, note, consequence, attachments)
+    planned(call.name, note, call.kind.consequence(), attachments)
 }
 
 fn code_freed(python: &Python) -> Probe {

@@ -97,6 +97,19 @@ pub fn environment(pid: u32) -> HashMap<String, String> {
         .collect()
 }
 
+/// Whether a process certainly sees a single device: by its environment, else by the machine.
+pub fn sees_one_device(pid: u32) -> bool {
+    match environment(pid).get("CUDA_VISIBLE_DEVICES") {
+        Some(list) => {
+            list.split(',')
+                .filter(|name| !name.trim().is_empty())
+                .count()
+                == 1
+        }
+        None => fs::read_dir("/proc/driver/nvidia/gpus").is_ok_and(|gpus| gpus.count() == 1),
+    }
+}
+
 /// Whether the process asked for PyTorch's cudaMallocAsync backend (either name of the variable).
 pub fn uses_async_backend(environment: &HashMap<String, String>) -> bool {
     ["PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"]

@@ -119,6 +119,14 @@ enum vs_driver_function {
 	VS_CAPTURE_BEGIN = 27, /* address: stream */
 	VS_CAPTURE_END = 28,   /* address: stream */
 	VS_POOL_THRESHOLD = 29, /* address: pool, size: bytes that it may keep at a synchronisation */
+	/* These say which device a thread's calls are about. Of the first three no record comes. */
+	VS_CONTEXT_SET = 30,
+	VS_CONTEXT_PUSH = 31,
+	VS_CONTEXT_POP = 32,
+	VS_CONTEXT_RETAIN = 33, /* address: context, device: its second argument */
+	VS_CONTEXT_CREATE = 34, /* address: context, device: its third argument */
+	VS_CONTEXT_CREATE_3 = 35, /* the same, device: its fifth argument */
+	VS_CONTEXT_CREATE_4 = 36, /* the same, device: its fourth argument */
 };
 
 struct vs_driver {
@@ -130,6 +138,7 @@ struct vs_driver {
 	vs_s32 result;   /* CUresult */
 	vs_s32 device;   /* -1: not told by the arguments */
 	vs_u32 pad;
+	vs_u64 context; /* the thread's, 0: not known */
 };
 
 struct vs_frame {

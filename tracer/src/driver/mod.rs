@@ -4,14 +4,16 @@
 //! back when the handle has been released *and* nothing maps it any more, in whichever order
 //! (CUDA driver API, "Virtual Memory Management").
 
+mod devices;
 mod pools;
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use vramscope_events::{Address, Alloc, Bytes, DeviceId, Event, Free, Layer, StackId};
+use vramscope_events::{Address, Alloc, Bytes, DeviceId, Event, Free, Layer, StackId, Tid};
 use vramscope_wire as wire;
 
+use devices::Devices;
 use pools::Pools;
 
 /// Physical memory behind a handle has no address: its handle stands for one, in a range that no
@@ -25,6 +27,7 @@ pub struct DriverBook {
     /// Mapped range -> (its size, its handle).
     mappings: BTreeMap<u64, (Bytes, u64)>,
     pools: Pools,
+    devices: Devices,
 }
 
 #[derive(Debug)]
@@ -32,6 +35,7 @@ struct Handle {
     mappings: u32,
     /// How often it has to be released: once for its creation, once for each time it was retained.
     references: u32,
+    layer: Layer,
 }
 
 impl DriverBook {
@@ -41,9 +45,15 @@ impl DriverBook {
             wire::vs_driver_function_VS_HOST_ALLOC | wire::vs_driver_function_VS_HOST_FREE => {
                 Layer::Host
             }
+            // Physical memory that is on no device is the host's.
+            wire::vs_driver_function_VS_VMM_CREATE if call.device < 0 => Layer::Host,
             _ => Layer::Driver,
         };
-        let device = DeviceId(u16::try_from(call.device).unwrap_or(0));
+        self.devices.see(call);
+        let device = match self.pools.device_of(call) {
+            Some(device) => device,
+            None => self.devices.of(call),
+        };
         self.pools.see(call, device);
         let alloc = |address| {
             Event::Alloc(Alloc {
@@ -55,7 +65,7 @@ impl DriverBook {
                 totals: None,
             })
         };
-        let free = |address| {
+        let free = |layer, address| {
             Event::Free(Free {
                 layer,
                 device: None,
@@ -71,13 +81,14 @@ impl DriverBook {
                 if call.address == 0 => {}
             wire::vs_driver_function_VS_MEM_FREE
             | wire::vs_driver_function_VS_FREE_ASYNC
-            | wire::vs_driver_function_VS_HOST_FREE => out.push(free(call.address)),
+            | wire::vs_driver_function_VS_HOST_FREE => out.push(free(layer, call.address)),
             wire::vs_driver_function_VS_VMM_CREATE => {
                 self.handles.insert(
                     call.address,
                     Handle {
                         mappings: 0,
                         references: 1,
+                        layer,
                     },
                 );
                 out.push(alloc(call.address | HANDLE_BIT));
@@ -142,29 +153,38 @@ impl DriverBook {
         }
     }
 
+    /// A block of PyTorch's was handed out: that thread is at work on that device.
+    #[inline]
+    pub fn tensor(&mut self, thread: Tid, device: DeviceId, size: Bytes) {
+        self.devices.tensor(thread, device, size);
+    }
+
     /// What the pools keep on each device, where that has changed since this was asked last.
     pub fn pools_kept(&mut self) -> impl Iterator<Item = Event> {
         let news = self.pools.news().into_iter();
         news.map(|(device, bytes)| Event::PoolsKept { device, bytes })
     }
 
-    fn give_back(&mut self, handle: u64, free: &impl Fn(u64) -> Event, out: &mut Vec<Event>) {
-        let gone = self
-            .handles
-            .get(&handle)
-            .is_some_and(|state| state.references == 0 && state.mappings == 0);
-        if gone {
+    fn give_back(
+        &mut self,
+        handle: u64,
+        free: &impl Fn(Layer, u64) -> Event,
+        out: &mut Vec<Event>,
+    ) {
+        let known = self.handles.get(&handle);
+        let gone = known.filter(|state| state.references == 0 && state.mappings == 0);
+        if let Some(layer) = gone.map(|state| state.layer) {
             self.handles.remove(&handle);
-            out.push(free(handle | HANDLE_BIT));
+            out.push(free(layer, handle | HANDLE_BIT));
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn call(function: u32, address: u64, size: u64, extra: u64) -> wire::vs_driver {
+    pub(super) fn call(function: u32, address: u64, size: u64, extra: u64) -> wire::vs_driver {
         wire::vs_driver {
             head: wire::vs_header {
                 kind: wire::vs_kind_VS_DRIVER as u16,
@@ -182,6 +202,7 @@ mod tests {
             result: 0,
             device: 1,
             pad: 0,
+            context: 0,
         }
     }
 
@@ -235,6 +256,20 @@ mod tests {
         assert_eq!(run(&mut book, &[call(RELEASE, 7, 0, 0)]), ["free"]);
         // Nothing is known of a handle that was imported.
         assert!(run(&mut book, &[call(retain, 8, 0, 0), call(RELEASE, 8, 0, 0)]).is_empty());
+    }
+
+    #[test]
+    fn physical_memory_of_the_host_is_not_the_devices() {
+        let mut book = DriverBook::default();
+        let mut out = Vec::new();
+        let mut create = call(CREATE, 7, 4096, 0);
+        create.device = -1;
+        book.event(&create, StackId(1), &mut out);
+        book.event(&call(RELEASE, 7, 0, 0), StackId(1), &mut out);
+        assert!(matches!(&out[..], [
+            Event::Alloc(alloc),
+            Event::Free(free),
+        ] if alloc.layer == Layer::Host && free.layer == Layer::Host));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(super) struct Pools {
     /// What the program allows pools to keep, by handle.
     thresholds: FxHashMap<u64, Bytes>,
     told: FxHashMap<DeviceId, Bytes>,
+    /// The devices of pools that the program made.
+    devices: FxHashMap<u64, DeviceId>,
 }
 
 /// Which pool a block came from.
@@ -38,6 +40,12 @@ struct Pool {
 }
 
 impl Pools {
+    /// The device of the pool that a call names, where it is known.
+    pub fn device_of(&self, call: &wire::vs_driver) -> Option<DeviceId> {
+        let from_pool = call.function == wire::vs_driver_function_VS_ALLOC_POOL;
+        from_pool.then(|| self.devices.get(&call.extra).copied())?
+    }
+
     /// Takes note of a call. `device`: where its memory lies.
     pub fn see(&mut self, call: &wire::vs_driver, device: DeviceId) {
         match call.function {
@@ -59,6 +67,11 @@ impl Pools {
                     pool.used -= size;
                 }
             }
+            wire::vs_driver_function_VS_POOL_CREATE => {
+                if let Ok(device) = u16::try_from(call.device) {
+                    self.devices.insert(call.address, DeviceId(device));
+                }
+            }
             wire::vs_driver_function_VS_POOL_THRESHOLD => {
                 self.thresholds.insert(call.address, call.size);
             }
@@ -74,6 +87,7 @@ impl Pools {
             }
             wire::vs_driver_function_VS_POOL_DESTROY => {
                 self.thresholds.remove(&call.address);
+                self.devices.remove(&call.address);
                 // Blocks that are left keep it alive; it gives back the rest.
                 if let Some(pool) = self.pools.get_mut(&Key::Handle(call.address)) {
                     pool.held = pool.used;
@@ -161,6 +175,7 @@ mod tests {
             result: 0,
             device: 1,
             pad: 0,
+            context: 0,
         };
         pools.see(&call, DEVICE);
     }

@@ -17,7 +17,7 @@ const _: () = {
     assert!(size_of::<vs_tensor>() == 56);
     assert!(size_of::<vs_oom>() == 48);
     assert!(size_of::<vs_mark>() == 24);
-    assert!(size_of::<vs_driver>() == 64);
+    assert!(size_of::<vs_driver>() == 72);
     assert!(size_of::<vs_frame>() == 8);
     assert!(size_of::<vs_stack>() == 32 + 8 * VS_MAX_FRAMES as usize);
     assert!(size_of::<vs_stack_native>() == 40);
@@ -218,6 +218,7 @@ impl<'a> Record<'a> {
                     result: u32_at(bytes, offset_of!(vs_driver, result)) as i32,
                     device: u32_at(bytes, offset_of!(vs_driver, device)) as i32,
                     pad: 0,
+                    context: u64_at(bytes, offset_of!(vs_driver, context)),
                 }))
             }
             vs_kind_VS_STACK => stack(head, bytes).map(Record::Stack),

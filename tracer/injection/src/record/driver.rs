@@ -21,6 +21,7 @@ pub extern "C" fn on_driver(call: &DriverCall) {
         result: 0,
         device: call.device,
         pad: 0,
+        context: 0,
     };
     let takes = !matches!(
         call.function,
