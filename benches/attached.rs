@@ -47,26 +47,35 @@ fn script(name: &str) -> PathBuf {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Bare,
-    /// Probes of the kernel.
+    /// Probes of the kernel, Python stacks.
     Probes,
+    /// With machine-code stacks, up to Python.
+    ProbesNew,
+    /// The same, all of it at every allocation.
+    ProbesAlways,
     /// The library in the process, Python stacks, no CUPTI.
     LibraryAlone,
     /// The same with CUPTI: on the simulated device, the simulated one's cost on top.
     Library,
-    /// With machine-code stacks, no CUPTI.
-    LibraryNative,
+    /// With machine-code stacks up to Python, no CUPTI.
+    LibraryNew,
+    /// The same, all of it at every allocation.
+    LibraryAlways,
     /// PyTorch's own recorder with Python stacks.
     Recorder,
     /// The same with C++ stacks.
     RecorderAll,
 }
 
-const WAYS: [(Way, &str); 7] = [
+const WAYS: [(Way, &str); 10] = [
     (Way::Bare, "no tracer"),
-    (Way::Probes, "attach (kernel probes)"),
-    (Way::LibraryAlone, "attach --inject --no-cupti"),
-    (Way::Library, "attach --inject"),
-    (Way::LibraryNative, "the same with machine code, no CUPTI"),
+    (Way::Probes, "kernel probes, --native never"),
+    (Way::ProbesNew, "kernel probes (--native new)"),
+    (Way::ProbesAlways, "kernel probes, --native always"),
+    (Way::LibraryAlone, "--inject --no-cupti --native never"),
+    (Way::Library, "--inject --native never"),
+    (Way::LibraryNew, "--inject --no-cupti (--native new)"),
+    (Way::LibraryAlways, "--inject --no-cupti --native always"),
     (Way::Recorder, "PyTorch's recorder, Python stacks"),
     (Way::RecorderAll, "PyTorch's recorder, all stacks"),
 ];
@@ -100,13 +109,16 @@ fn in_way<T>(
     let measure = Box::new(measure);
     match way {
         Way::Bare => measure(program),
-        Way::Probes => attached(program, &[], measure),
+        Way::Probes => attached(program, &["--native", "never"], measure),
+        Way::ProbesNew => attached(program, &[], measure),
+        Way::ProbesAlways => attached(program, &["--native", "always"], measure),
         Way::LibraryAlone => {
             let arguments = ["--inject", "--no-cupti", "--native", "never"];
             attached(program, &arguments, measure)
         }
         Way::Library => attached(program, &["--inject", "--native", "never"], measure),
-        Way::LibraryNative => attached(
+        Way::LibraryNew => attached(program, &["--inject", "--no-cupti"], measure),
+        Way::LibraryAlways => attached(
             program,
             &["--inject", "--no-cupti", "--native", "always"],
             measure,
@@ -134,7 +146,9 @@ fn events(tool: &Tool, torch: &str) {
         }
         let bare = best[0];
         let over = |pair: [f64; 2]| [pair[0] - bare[0], pair[1] - bare[1]];
-        let recorder = mean(over(best[5]));
+        let is_recorder = |(way, _): &(Way, _)| *way == Way::Recorder;
+        let recorder = WAYS.iter().position(is_recorder).unwrap_or_default();
+        let recorder = mean(over(best[recorder]));
         println!(
             "\n{frames} Python frames: {:.0} ns an allocation, {:.0} a free with no tracer; over that:",
             bare[0], bare[1]

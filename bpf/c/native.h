@@ -14,6 +14,8 @@
 #define VS_WINDOW 4096
 /* The largest frame of a function that is believed. */
 #define VS_WIDEST (4 << 20)
+/* The deepest stack of a thread that is believed. */
+#define VS_DEEPEST (64 << 20)
 
 /* Bytes of the stack in a copy; at most VS_STACK_BYTES. */
 const volatile __u32 stack_bytes = VS_STACK_BYTES;
@@ -204,6 +206,16 @@ static __always_inline void unwind(struct native_slot *slot)
 	bpf_loop(VS_MAX_NATIVE + 1, unwind_frame, &slot, 0);
 }
 
+/* How deep in its thread's stack a walk is. A thread's block lies above its stack, at the same
+ * distance for all threads; the main thread has its own place. */
+static __always_inline __u64 depth(struct native_slot *slot)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u64 above = BPF_CORE_READ(task, thread.fsbase) - slot->at.sp;
+
+	return above < VS_DEEPEST ? above : slot->at.sp;
+}
+
 static long copy_piece(__u32 index, void *context)
 {
 	struct native_slot *slot = *(struct native_slot **)context;
@@ -300,6 +312,10 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 		slot->stop_bytes = native->interpreter_end - native->interpreter_start;
 	unwind(slot);
 	key = slot->hash;
+	/* What lies beyond the interpreter differs in depth if it differs, but for functions whose
+	 * frames are of one size. */
+	if (walk->state == VS_WALK_STOPPED)
+		key = mix(key, depth(slot));
 	if (walk->state != VS_WALK_MISSING) {
 		known = bpf_map_lookup_elem(&native_stacks, &key);
 		if (known) {

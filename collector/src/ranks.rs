@@ -123,9 +123,10 @@ fn floor(process: &ProcessView) -> Bytes {
     process.devices.iter().map(of).sum()
 }
 
-/// The worst of a process's devices.
+/// The worst of a process's devices; of equals that on which PyTorch has its blocks.
 fn gravest(process: &ProcessView) -> Option<&DeviceView> {
-    (process.devices.iter()).min_by_key(|device| headline::rank(device))
+    let devices = process.devices.iter();
+    devices.min_by_key(|device| (!device.tensor_layer, headline::rank(device)))
 }
 
 fn class(process: &ProcessView) -> Option<Class> {
@@ -248,10 +249,14 @@ fn finding(process: &ProcessView, bytes: Bytes, others: usize) -> Finding {
         }
         let lines = headline::culprit_lines(device);
         if let Some(line) = lines.first()
-            && verdict.class == Class::Leak
+            && matches!(verdict.class, Class::Leak | Class::Growing)
         {
+            let does = match verdict.class {
+                Class::Leak => "leaks",
+                _ => "grows",
+            };
             let place = headline::site_words(line.site, process, 120);
-            text.push_str(&format!("; it leaks at {place}"));
+            text.push_str(&format!("; it {does} at {place}"));
         }
     }
     Finding {

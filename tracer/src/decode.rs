@@ -310,6 +310,17 @@ impl Decoder {
         id
     }
 
+    /// Stands for the outer frames of machine code that a walk did not reach.
+    fn cut_marker(&mut self, head: &wire::vs_header, out: &mut Vec<Record>) -> FrameId {
+        let frame = Frame {
+            kind: FrameKind::Native,
+            file: "".into(),
+            function: "[not unwound further]".into(),
+            line: 0,
+        };
+        self.intern_frame(head, frame, out)
+    }
+
     fn code(&mut self, code: &wire::Code<'_>, known: &impl KnownCodes) {
         let object = self
             .process(code.head.process)
@@ -347,9 +358,10 @@ impl Decoder {
         };
         let mut merged = match walk.addresses.is_empty() {
             true => frames,
-            false => self.merged(&stack.head, &walk, python, &|| {
-                known.epoch(stack.head.process)
-            }),
+            false => {
+                let now = || known.epoch(stack.head.process);
+                self.merged(&stack.head, &walk, python, &now, out)
+            }
         };
         self.push_caller(&stack.head, stack.caller, &mut merged, out);
         self.define(&stack.head, merged, calls, complete, out);
@@ -379,7 +391,7 @@ impl Decoder {
             .process_mut(stack.head.process)
             .is_some_and(|traced| traced.code.enter(stack.epoch, &now));
         let mut merged = if readable {
-            self.merged(&stack.head, walk, python, &now)
+            self.merged(&stack.head, walk, python, &now, out)
         } else {
             self.stats.stale_stacks += 1;
             frames.to_vec()
@@ -412,7 +424,9 @@ impl Decoder {
         walk: &Walk,
         python: PythonPart<'_>,
         now: Now<'_>,
+        out: &mut Vec<Record>,
     ) -> Vec<FrameId> {
+        let cut = (!walk.complete).then(|| self.cut_marker(head, out));
         let traced = self.processes.get_mut(usize::from(head.process));
         let (Some(Some(traced)), Some(names)) = (traced, &self.names) else {
             return python.frames.to_vec();
@@ -426,7 +440,7 @@ impl Decoder {
             .iter()
             .map(|address| traced.code.frame(*address, now, &mut next, names))
             .collect();
-        merge(&native, walk.complete, python)
+        merge(&native, cut, python)
     }
 
     /// Adds the stack that called `backward()`.

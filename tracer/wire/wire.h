@@ -27,7 +27,7 @@ typedef int vs_s32;
 /* Most machine-code frames of a stack that are kept, innermost first. */
 #define VS_MAX_NATIVE 256
 /* Bytes of a thread's stack that travel when an address on it has no unwind rule yet. */
-#define VS_STACK_BYTES 32768
+#define VS_STACK_BYTES 65536
 
 enum vs_kind {
 	VS_TENSOR = 1,   /* struct vs_tensor */

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Changes with every change of what is saved: state of another version is not read.
-pub const STATE_VERSION: u32 = 3;
+pub const STATE_VERSION: u32 = 4;
 
 /// Why a checkpoint cannot be gone on from.
 #[derive(Debug, Error)]

@@ -51,14 +51,22 @@ impl Tree {
         let mut ended = false;
         for happening in happenings.unwrap_or_default() {
             match happening {
-                Happening::Forked { parent, child } => {
+                Happening::Forked {
+                    parent,
+                    child,
+                    time,
+                } => {
                     if self.follow && self.members.contains_key(&parent) {
+                        if self.is_probed(parent) {
+                            self.copies.insert(child, time);
+                        }
                         self.adopt(child, parent, now + UNTIL_EXECUTED);
                         // What it did before we heard of it was not understood.
                         self.find_children(vec![child]);
                     }
                 }
                 Happening::Executed { pid } => {
+                    self.copies.remove(&pid);
                     if self.members.contains_key(&pid) {
                         self.executed(pid);
                     }
@@ -68,7 +76,12 @@ impl Tree {
                         self.due.entry(pid).or_insert(now + UNTIL_LOADED);
                     }
                 }
-                Happening::Ended { pid } => ended |= self.members.contains_key(&pid),
+                Happening::Ended { pid, time } => {
+                    ended |= self.members.contains_key(&pid);
+                    if let Some(born) = self.copies.remove(&pid) {
+                        self.copy_ended(time.saturating_sub(born));
+                    }
+                }
                 Happening::Lost { count } => lost += count,
             }
         }
@@ -77,14 +90,39 @@ impl Tree {
         }
         if lost > 0 {
             self.unheard.happenings += lost;
-            self.tell(format!(
-                "the kernel had no room for {} notices about processes; the processes were looked \
-                 through instead",
-                self.unheard.happenings
-            ));
+            self.tell_count(
+                "notices",
+                format!(
+                    "the kernel had no room for {} notices about processes; the processes were \
+                     looked through instead",
+                    self.unheard.happenings
+                ),
+            );
             self.look();
         }
         self.look_at_due();
+    }
+
+    fn is_probed(&self, pid: u32) -> bool {
+        let member = self.members.get(&pid);
+        member.is_some_and(|member| matches!(member.part, Part::Probed(_)))
+    }
+
+    /// A copy of a probed process that was not probed has ended, `lived` nanoseconds old: it is told
+    /// of if it had the time to do something.
+    fn copy_ended(&mut self, lived: u64) {
+        if Duration::from_nanos(lived) <= UNTIL_EXECUTED {
+            return;
+        }
+        self.unheard.copies += 1;
+        self.tell_count(
+            "copies",
+            format!(
+                "copies of processes ended before their probes were in place, {} of them: what \
+                 they allocated, if anything, is not counted",
+                self.unheard.copies
+            ),
+        );
     }
 
     fn look_at_due(&mut self) {

@@ -9,14 +9,17 @@ mod watcher;
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    ops::Range,
+    sync::Arc,
     thread::{self, JoinHandle},
     time::Instant,
 };
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use vramscope_bpf::MAX_PROCESSES;
-use vramscope_events::{Pid, ProbeView};
-use vramscope_python::Process;
+use vramscope_events::{Pid, ProbeView, ProcessInfo};
+use vramscope_python::{Process, Python};
+use vramscope_wire::vs_python;
 
 pub(crate) use watcher::Watcher;
 
@@ -27,7 +30,7 @@ use crate::{
     loader::Loaded,
     native::Native,
     nvml::Watched,
-    plan::StepOn,
+    plan::{Probe, StepOn},
     prospect::Prospect,
     reader::Notice,
 };
@@ -57,6 +60,8 @@ pub(crate) struct Tree {
     sideband: Option<Sideband>,
     /// Processes that are to be looked at, and when.
     due: BTreeMap<u32, Instant>,
+    /// Copies of probed processes that are not probed themselves, and when they began.
+    copies: BTreeMap<u32, u64>,
     unheard: Unheard,
     /// Probes of processes that have ended, the latest last.
     past: VecDeque<(Pid, Vec<ProbeView>)>,
@@ -85,9 +90,33 @@ enum Part {
 struct Probed {
     index: u16,
     probes: Vec<ProbeView>,
+    recipe: Arc<Recipe>,
+    /// How many of the libraries that are awaited it had mapped when it was looked at again, and
+    /// whether PyTorch's allocator was among them; probes may have been added then.
+    again: Option<(usize, bool)>,
+}
+
+impl Probed {
+    fn libraries(&self) -> usize {
+        self.again
+            .map_or(self.recipe.libraries, |(libraries, _)| libraries)
+    }
+
+    fn tensor_layer(&self) -> bool {
+        self.recipe.tensor_layer || self.again.is_some_and(|(_, allocator)| allocator)
+    }
+}
+
+/// What was found in a process, and what is to be done with it.
+struct Recipe {
+    python: Option<Python>,
+    walk: vs_python,
+    /// Where the interpreter's code lies, and where the loader's state.
+    code: (Range<u64>, u64),
+    probes: Vec<Probe>,
     tensor_layer: bool,
-    /// How many of the libraries that are awaited it had mapped.
     libraries: usize,
+    info: ProcessInfo,
 }
 
 /// The places that processes have in the programs' tables.
@@ -98,13 +127,15 @@ struct Indices {
 }
 
 impl Indices {
-    /// A place: one that nobody had before, while there is one.
+    /// A place that nobody has.
     fn take(&mut self) -> Option<u16> {
-        if self.next < MAX_PROCESSES {
-            self.next += 1;
-            return Some(self.next - 1);
-        }
-        self.free.pop()
+        self.free.pop().or_else(|| {
+            let fresh = self.next;
+            (fresh < MAX_PROCESSES).then(|| {
+                self.next += 1;
+                fresh
+            })
+        })
     }
 }
 
@@ -113,8 +144,12 @@ impl Indices {
 struct Unheard {
     /// Happenings that the kernel had no room for.
     happenings: u64,
-    /// Processes for which there was no place.
+    /// Looks at processes for which there was no place.
     processes: u64,
+    /// Copies of probed processes that ended before they were probed.
+    copies: u64,
+    /// Where these are told among the notes, by the first words.
+    notes: BTreeMap<&'static str, usize>,
 }
 
 impl Tree {
@@ -147,6 +182,7 @@ impl Tree {
             closed,
             sideband: None,
             due: BTreeMap::new(),
+            copies: BTreeMap::new(),
             unheard: Unheard::default(),
             past: VecDeque::new(),
         };
@@ -182,6 +218,7 @@ impl Tree {
         if let Some(member) = self.members.get_mut(&pid) {
             member.part = Part::Probed(probed);
         }
+        self.copies.remove(&pid);
     }
 
     /// Lets go of processes that have ended.
@@ -261,6 +298,17 @@ impl Tree {
         }
     }
 
+    /// Tells the user of something that is counted: one note, always with the latest number.
+    fn tell_count(&mut self, what: &'static str, note: String) {
+        let mut board = lock(&self.board);
+        let place = *self.unheard.notes.entry(what).or_insert(board.notes.len());
+        match board.notes.get_mut(place) {
+            Some(told) => *told = note,
+            None => board.notes.push(note),
+        }
+        board.version += 1;
+    }
+
     /// Shows what became of the probes.
     fn post(&self) {
         let probed = || {
@@ -279,7 +327,7 @@ impl Tree {
             board.probes = merged;
             board.version += 1;
         }
-        let tensor_layer = probed().any(|(_, probed)| probed.tensor_layer);
+        let tensor_layer = probed().any(|(_, probed)| probed.tensor_layer());
         if tensor_layer && !board.tensor_layer {
             board.tensor_layer = true;
             board.version += 1;

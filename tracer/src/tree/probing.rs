@@ -1,11 +1,11 @@
 //! From a process of the tree to one that is probed.
 
-use std::num::NonZeroU32;
+use std::{num::NonZeroU32, sync::Arc};
 
-use vramscope_events::{Pid, ProbeState, ProbeView};
-use vramscope_python::{FindError, Mapping, ReadError};
+use vramscope_events::{Pid, ProbeState, ProbeView, ProcessInfo};
+use vramscope_python::{FindError, Mapping, Process, ReadError};
 
-use super::{Member, Part, Probed, Tree};
+use super::{Member, Part, Probed, Recipe, Tree};
 use crate::{
     decode::Traced,
     error::AttachError,
@@ -30,29 +30,65 @@ impl Tree {
         let libraries = plan::libraries(&mappings);
         match &member.part {
             Part::Nothing if libraries > 0 => {
-                match inspect(pid).and_then(|prospect| self.probe(prospect)) {
+                let process = member.process.clone();
+                let probed = match self.original(pid, libraries) {
+                    Some(recipe) => self.probe_copy(process, recipe),
+                    None => inspect(pid).and_then(|prospect| self.probe(prospect)),
+                };
+                match probed {
                     Ok(probed) => self.admit(pid, probed),
                     Err(AttachError::Process(ReadError::Gone { .. })) => {}
                     Err(error) => self.refuse(pid, &error),
                 }
             }
-            Part::Probed(probed) if probed.libraries != libraries || self.step_on.is_some() => {
+            Part::Probed(probed) if probed.libraries() != libraries || self.step_on.is_some() => {
                 self.probe_more(pid, &mappings);
             }
             _ => {}
         }
     }
 
+    /// What was found in the process that this one is a copy of: all of it is here too, at the same
+    /// addresses.
+    fn original(&self, pid: u32, libraries: usize) -> Option<Arc<Recipe>> {
+        let original = self.members.get(&pid)?.copy_of?;
+        match &self.members.get(&original)?.part {
+            Part::Probed(probed) if probed.again.is_none() && probed.libraries() == libraries => {
+                Some(Arc::clone(&probed.recipe))
+            }
+            _ => None,
+        }
+    }
+
+    fn probe_copy(&mut self, process: Process, recipe: Arc<Recipe>) -> Result<Probed, AttachError> {
+        let pid = process.pid();
+        let info = ProcessInfo {
+            pid: Pid(pid),
+            command: target::command(pid),
+            ..recipe.info.clone()
+        };
+        self.place(process, info, recipe)
+    }
+
     /// Places all probes on one process.
     pub(super) fn probe(&mut self, prospect: Prospect) -> Result<Probed, AttachError> {
+        let process = prospect.process.clone();
+        let (recipe, notes) = self.recipe(prospect)?;
+        let probed = self.place(process, recipe.info.clone(), Arc::new(recipe))?;
+        for note in notes {
+            self.tell(note);
+        }
+        Ok(probed)
+    }
+
+    /// What to do with a process, and what its user should know.
+    fn recipe(&self, prospect: Prospect) -> Result<(Recipe, Vec<String>), AttachError> {
         let Prospect {
             process,
             python,
             plan,
-            mut info,
+            info,
         } = prospect;
-        let pid = process.pid();
-        let nonzero = NonZeroU32::new(pid).ok_or(ReadError::Gone { pid })?;
         let mut notes = Vec::new();
         let python = match python {
             Ok(python) => Some(python),
@@ -63,23 +99,23 @@ impl Tree {
             }
             Err(error) => return Err(error.into()),
         };
-        let mut planned = plan.probes;
+        let mut probes = plan.probes;
         if let Some(on) = &self.step_on {
             let probe = step_probe(&process, &process.mappings()?, on);
             if let ProbeState::Absent { consequence } = &probe.view.state
-                && pid == self.root
+                && process.pid() == self.root
             {
                 return Err(AttachError::StepOn {
                     reason: consequence.clone(),
                 });
             }
-            planned.insert(0, probe);
+            probes.insert(0, probe);
         }
         let mut code = (0..0, 0);
         if self.native != Native::Never {
             let mappings = process.mappings()?;
             let (probe, state) = loader::probe(&process, &mappings);
-            planned.insert(0, probe);
+            probes.insert(0, probe);
             code = (CodeMap::interpreter(&mappings, python.as_ref()), state);
         }
         let mut walk = no_python();
@@ -97,10 +133,32 @@ impl Tree {
                 notes.push(target::untested_note(python));
             }
         }
+        if target::uses_async_backend(&target::environment(process.pid())) {
+            notes.push(target::ASYNC_NOTE.into());
+        }
+        let recipe = Recipe {
+            python,
+            walk,
+            code,
+            probes,
+            tensor_layer: plan.tensor_layer,
+            libraries: plan.libraries,
+            info,
+        };
+        Ok((recipe, notes))
+    }
+
+    fn place(
+        &mut self,
+        process: Process,
+        mut info: ProcessInfo,
+        recipe: Arc<Recipe>,
+    ) -> Result<Probed, AttachError> {
+        let pid = process.pid();
+        let nonzero = NonZeroU32::new(pid).ok_or(ReadError::Gone { pid })?;
         let index = self.indices.take().ok_or(AttachError::TooMany { pid })?;
-        let told = self.loaded.set_python(index, walk);
-        let (interpreter, state) = code;
-        let told = told.and_then(|()| {
+        let told = self.loaded.set_python(index, recipe.walk).and_then(|()| {
+            let (interpreter, state) = recipe.code.clone();
             self.loaded
                 .set_native(index, self.native, interpreter, state)
         });
@@ -109,9 +167,6 @@ impl Tree {
             return Err(error);
         }
         let environment = target::environment(pid);
-        if target::uses_async_backend(&environment) {
-            notes.push(target::ASYNC_NOTE.into());
-        }
         if let Some(watched) = &self.watched {
             watched.add(Pid(pid), &environment);
         }
@@ -122,24 +177,21 @@ impl Tree {
         let _ = self.notices.send(Notice::Began {
             index,
             info: Box::new(info),
-            traced: Box::new(Traced::new(process, python)),
+            traced: Box::new(Traced::new(process, recipe.python.clone())),
         });
-        let probes = self.loaded.place(nonzero, index, &planned);
-        if plan.tensor_layer
+        let probes = self.loaded.place(nonzero, index, &recipe.probes);
+        if recipe.tensor_layer
             && let Some(error) = tensor_probe_failed(pid, &probes)
         {
             self.end(pid, index);
             return Err(error);
         }
-        for note in notes {
-            self.tell(note);
-        }
         self.began = true;
         Ok(Probed {
             index,
             probes,
-            tensor_layer: plan.tensor_layer,
-            libraries: plan.libraries,
+            recipe,
+            again: None,
         })
     }
 
@@ -177,20 +229,20 @@ impl Tree {
                 *known = view;
             }
         }
-        probed.tensor_layer |= plan.tensor_layer;
-        probed.libraries = plan.libraries;
+        probed.again = Some((plan.libraries, plan.tensor_layer));
     }
 
     fn refuse(&mut self, pid: u32, error: &AttachError) {
         if let AttachError::TooMany { .. } = error {
             self.unheard.processes += 1;
             // It may have its turn when others have ended; there may be thousands of them.
-            if self.unheard.processes.is_power_of_two() {
-                self.tell(format!(
-                    "{error}; up to now such processes were looked at {} times",
+            self.tell_count(
+                "places",
+                format!(
+                    "{error}; such processes were looked at {} times",
                     self.unheard.processes
-                ));
-            }
+                ),
+            );
             return;
         }
         let command = target::command(pid);
@@ -198,6 +250,7 @@ impl Tree {
         if let Some(member) = self.members.get_mut(&pid) {
             member.part = Part::Refused;
         }
+        self.copies.remove(&pid);
     }
 }
 

@@ -26,6 +26,8 @@ pub enum Happening {
         parent: u32,
         /// Whom.
         child: u32,
+        /// When, in nanoseconds of the kernel's own clock.
+        time: u64,
     },
     /// It runs another program from here on.
     Executed {
@@ -43,6 +45,8 @@ pub enum Happening {
     Ended {
         /// Who.
         pid: u32,
+        /// When, likewise.
+        time: u64,
     },
     /// The kernel had no room for some of these.
     Lost {
@@ -119,12 +123,13 @@ fn happening(record: Record) -> Option<(u64, Happening)> {
                 Happening::Forked {
                     parent: fork.parent_task.pid,
                     child: fork.task.pid,
+                    time: fork.time,
                 },
             ))
         }
         Record::Exit(exit) => {
-            let (pid, thread) = (exit.task.pid, exit.task.tid);
-            (pid == thread).then_some((exit.time, Happening::Ended { pid }))
+            let (pid, thread, time) = (exit.task.pid, exit.task.tid, exit.time);
+            (pid == thread).then_some((time, Happening::Ended { pid, time }))
         }
         Record::Comm(name) => {
             let time = name.record_id.and_then(|id| id.time).unwrap_or(0);
@@ -190,13 +195,17 @@ mod tests {
         child.wait().unwrap();
         let mut seen = Vec::new();
         let until = Instant::now() + Duration::from_secs(10);
-        while !seen.contains(&Happening::Ended { pid }) {
+        let is_its_end = |happening: &Happening| match happening {
+            Happening::Ended { pid: of, .. } => *of == pid,
+            _ => false,
+        };
+        while !seen.iter().any(is_its_end) {
             assert!(Instant::now() < until, "{seen:?}");
             seen.extend(sideband.take());
         }
         let forked = seen.iter().position(|happening| {
-            let parent = std::process::id();
-            *happening == Happening::Forked { parent, child: pid }
+            matches!(happening, Happening::Forked { parent, child, .. }
+                if *parent == std::process::id() && *child == pid)
         });
         let executed = seen.iter().position(|h| *h == Happening::Executed { pid });
         let mapped = seen.iter().position(|happening| {

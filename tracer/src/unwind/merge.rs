@@ -37,24 +37,25 @@ pub struct PythonPart<'a> {
     pub complete: bool,
 }
 
-/// Puts both together, innermost first. `complete`: nothing is missing of the machine code.
-pub fn merge(native: &[Native], complete: bool, python: PythonPart<'_>) -> Vec<FrameId> {
+/// Puts both together, innermost first. `cut`: something is missing of the machine code's outer part;
+/// the frame that says so.
+pub fn merge(native: &[Native], cut: Option<FrameId>, python: PythonPart<'_>) -> Vec<FrameId> {
     let begin = native
         .iter()
         .position(|(_, role)| *role != Role::Observer)
         .unwrap_or(native.len());
     let native = &native[begin..];
     if python.frames.is_empty() && python.calls.is_empty() {
-        return native.iter().map(|(id, _)| *id).collect();
+        return native.iter().map(|(id, _)| *id).chain(cut).collect();
     }
     let evaluations = native
         .iter()
         .filter(|(_, role)| *role == Role::Evaluation)
         .count();
-    if complete && python.complete && evaluations == python.calls.len() {
+    if cut.is_none() && python.complete && evaluations == python.calls.len() {
         interleave(native, python)
     } else {
-        above(native, python.frames)
+        above(native, cut, python.frames)
     }
 }
 
@@ -84,12 +85,16 @@ fn interleave(native: &[Native], python: PythonPart<'_>) -> Vec<FrameId> {
     out
 }
 
-fn above(native: &[Native], python: &[FrameId]) -> Vec<FrameId> {
+fn above(native: &[Native], cut: Option<FrameId>, python: &[FrameId]) -> Vec<FrameId> {
     let before = native
         .iter()
-        .take_while(|(_, role)| !matches!(role, Role::Interpreter | Role::Evaluation))
-        .map(|(id, _)| *id);
-    before.chain(python.iter().copied()).collect()
+        .position(|(_, role)| matches!(role, Role::Interpreter | Role::Evaluation));
+    native[..before.unwrap_or(native.len())]
+        .iter()
+        .map(|(id, _)| *id)
+        .chain(cut)
+        .chain(python.iter().copied())
+        .collect()
 }
 
 #[cfg(test)]
@@ -122,7 +127,8 @@ mod tests {
             calls,
             complete: true,
         };
-        merge(&native, complete, python)
+        let cut = (!complete).then_some(FrameId(999));
+        merge(&native, cut, python)
             .into_iter()
             .map(|id| id.0)
             .collect()
@@ -144,12 +150,14 @@ mod tests {
     fn what_does_not_fit_is_not_guessed() {
         assert_eq!(merged("pie", true, &[1, 1]), [1, 101, 102]);
         assert_eq!(merged("piepe", true, &[3]), [1, 101, 102, 103]);
-        assert_eq!(merged("piepe", false, &[1, 1]), [1, 101, 102]);
+        assert_eq!(merged("piepe", false, &[1, 1]), [1, 999, 101, 102]);
+        assert_eq!(merged("pp", false, &[2]), [1, 2, 999, 101, 102]);
     }
 
     #[test]
     fn without_python_all_is_shown() {
         assert_eq!(merged("oppss", true, &[]), [2, 3, 4, 5]);
+        assert_eq!(merged("pp", false, &[]), [1, 2, 999]);
         assert_eq!(merged("", true, &[2]), [101, 102]);
     }
 }

@@ -20,6 +20,7 @@ fn allocate(size: usize, flags: c_uint) -> Result<*mut c_void, i32> {
     if size == 0 {
         return Err(INVALID_VALUE);
     }
+    let asked = size;
     let size = size
         .checked_next_multiple_of(HOST_PAGE)
         .ok_or(OUT_OF_MEMORY)?;
@@ -44,6 +45,7 @@ fn allocate(size: usize, flags: c_uint) -> Result<*mut c_void, i32> {
         .write()
         .expect("no panics")
         .insert(address as usize, size, kind, device);
+    driver.callers.note(address as usize, asked);
     log!("allocated {size} B of pinned host memory at {address:p}");
     Ok(address)
 }

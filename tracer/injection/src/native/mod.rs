@@ -176,6 +176,14 @@ pub fn walk<const N: usize>(
     frames
 }
 
+/// How deep in its thread's stack a place is. A thread's block lies above its stack, at the same
+/// distance for all threads; the main thread has its own place.
+#[inline]
+pub fn depth(place: &Place) -> u64 {
+    let above = thread::block().wrapping_sub(place.sp);
+    if above < DEEPEST { above } else { place.sp }
+}
+
 /// The part of the thread's stack that may be read.
 struct Stack {
     sp: u64,

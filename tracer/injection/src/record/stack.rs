@@ -87,6 +87,11 @@ fn identify(
             hash = mix(hash, *address);
         }
         hash = mix(hash, caller.into());
+        // What lies beyond the interpreter differs in depth if it differs, but for functions whose
+        // frames are of one size.
+        if let Some(End::Before(place)) = frames.map(|frames| &frames.end) {
+            hash = mix(hash, native::depth(place));
+        }
         hash ^= hash >> 29;
     } else if walk.is_none() {
         return;

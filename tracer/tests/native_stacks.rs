@@ -1,0 +1,308 @@
+//! Stacks of machine code and Python, as both tracers see them, against chains of functions that are
+//! known: every function of every event in its place.
+//!
+//! The functions have frames of every kind, and are built with frame pointers and without; one
+//! library is deleted while it is in use. `VRAMSCOPE_ALL=1` runs every CPython that is installed.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead as _, BufReader, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    thread::JoinHandle,
+};
+
+use vramscope_events::{Event, Frame, FrameId, FrameKind, StackId};
+use vramscope_test_support::injection_library;
+use vramscope_tracer::{Native, Options, Session, kernel};
+
+const EVENTS: usize = 5_100;
+const THREADS: usize = 3;
+/// One for each way in which Python tells where the interpreter was called.
+const VERSIONS: [&str; 3] = ["3.10", "3.11", "3.12"];
+const MORE_VERSIONS: [&str; 3] = ["3.8", "3.9", "3.13"];
+/// Libraries, and how they are built.
+const LIBRARIES: [(&str, &[&str]); 4] = [
+    ("fp", &["-O2", "-fno-omit-frame-pointer"]),
+    ("nofp", &["-O2", "-fomit-frame-pointer"]),
+    ("plain", &["-O0"]),
+    ("deleted", &["-O2", "-fomit-frame-pointer"]),
+];
+
+/// Says that a stack goes on.
+const CUT: &str = "[not unwound further]";
+
+/// Functions, innermost first.
+type Stack = Vec<String>;
+
+#[test]
+fn machine_code_stacks_are_exact() {
+    if let Some(reason) = why_not() {
+        println!("SKIP: machine_code_stacks_are_exact: {reason}");
+        return;
+    }
+    let all = std::env::var_os("VRAMSCOPE_ALL").is_some();
+    let more = MORE_VERSIONS.iter().filter(|_| all);
+    let mut compared = 0;
+    for version in VERSIONS.iter().chain(more) {
+        match interpreter(version) {
+            None => println!("SKIP: machine_code_stacks_are_exact: no CPython {version} found"),
+            Some(interpreter) => {
+                compare(&interpreter);
+                compared += 1;
+            }
+        }
+    }
+    if compared == 0 {
+        println!("SKIP: machine_code_stacks_are_exact: no CPython at all was found");
+    }
+}
+
+fn why_not() -> Option<String> {
+    kernel::checks()
+        .into_iter()
+        .find(|check| check.standing == kernel::Standing::Missing)
+        .map(|check| check.to_string())
+}
+
+fn interpreter(version: &str) -> Option<PathBuf> {
+    let home = std::env::var_os("HOME")?;
+    let versions = Path::new(&home).join(".pyenv/versions");
+    let mut found: Vec<PathBuf> = std::fs::read_dir(versions)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.starts_with(&format!("{version}."))
+        })
+        .map(|entry| entry.path().join(format!("bin/python{version}")))
+        .collect();
+    found.push(format!("/usr/bin/python{version}").into());
+    found.push(format!("/usr/local/bin/python{version}").into());
+    found.into_iter().find(|path| path.exists())
+}
+
+fn build(directory: &Path) {
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let build = |name: &str, source: &str, options: &[&str]| {
+        let status = Command::new("cc")
+            .args(["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN", "-L"])
+            .arg(directory)
+            .arg("-o")
+            .arg(directory.join(name))
+            .arg(sources.join(source))
+            .args(options)
+            .status()
+            .expect("a C compiler");
+        assert!(status.success());
+    };
+    build("libc10.so", "python_stacks/libc10.c", &["-O1"]);
+    build(
+        "libcore.so",
+        "native_stacks/core.c",
+        &["-O2", "-l:libc10.so"],
+    );
+    for (prefix, options) in LIBRARIES {
+        let prefix_option = format!("-DPREFIX={prefix}");
+        let options = [options, &[&prefix_option, "-l:libcore.so"]].concat();
+        build(
+            &format!("libchain_{prefix}.so"),
+            "native_stacks/chain.c",
+            &options,
+        );
+    }
+}
+
+fn compare(interpreter: &Path) {
+    let directory = tempfile::tempdir().unwrap();
+    build(directory.path());
+    let truth_file = directory.path().join("truth.json");
+    let mut child = Command::new(interpreter)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native_stacks/workload.py"))
+        .arg(directory.path())
+        .args([EVENTS.to_string(), THREADS.to_string()])
+        .arg(&truth_file)
+        .args(LIBRARIES.map(|(prefix, _)| prefix))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut input = child.stdin.take().unwrap();
+    assert_eq!(output.next().unwrap().unwrap(), "ready");
+
+    // All at once: a run for each would take three times the time.
+    let options = |native| Options {
+        // Thousands of stacks come before the first of their rules is known.
+        ring_bytes: 128 << 20,
+        watch_devices: false,
+        tree: false,
+        library: Some(injection_library()),
+        native,
+        ..Options::default()
+    };
+    let sessions = [
+        (
+            "injection, always",
+            Session::inject(child.id(), &options(Native::Always)).unwrap(),
+        ),
+        (
+            "ebpf, new",
+            Session::attach(child.id(), &options(Native::New)).unwrap(),
+        ),
+        (
+            "ebpf, always",
+            Session::attach(child.id(), &options(Native::Always)).unwrap(),
+        ),
+    ];
+    let listeners = sessions.each_ref().map(|(_, session)| listen(session));
+    writeln!(input, "go").unwrap();
+    let done = output.next().unwrap().unwrap();
+    let mut sessions = sessions;
+    for (_, session) in &mut sessions {
+        session.detach();
+    }
+    let seen = listeners.map(|listener| listener.join().unwrap());
+    let names = sessions.each_ref().map(|(name, _)| *name);
+    drop(sessions);
+    writeln!(input, "end").unwrap();
+    assert!(child.wait().unwrap().success());
+
+    let truth: HashMap<u64, Stack> =
+        serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();
+    for (name, seen) in names.iter().zip(&seen) {
+        let heading = format!("{} by {name}: {done}", interpreter.display());
+        judge(&heading, seen, &truth, name.ends_with("always"));
+    }
+    let [_, new, always] = &seen;
+    let different = truth
+        .keys()
+        .filter(|number| new.whole(**number) != always.whole(**number))
+        .count();
+    println!("`new` gives another stack than `always` in {different} events");
+}
+
+/// `exact`: also beyond the interpreter, where the stack of another event that is equal up to there
+/// and as deep may be shown otherwise.
+fn judge(heading: &str, seen: &Seen, truth: &HashMap<u64, Stack>, exact: bool) {
+    let (mut wrong, mut cut, mut beyond) = (0, 0, 0);
+    for (number, expected) in truth {
+        let got = seen.chain(*number);
+        if got.as_ref() == Some(expected) {
+            continue;
+        }
+        let got_or_none = got.clone().unwrap_or_default();
+        let python = (expected.iter().position(|name| name == "inner")).unwrap_or(expected.len());
+        if is_cut(&got_or_none, expected) {
+            // It says that it is not all.
+            cut += 1;
+        } else if !exact && python < expected.len() && got_or_none.starts_with(&expected[..=python])
+        {
+            beyond += 1;
+        } else {
+            wrong += 1;
+            if wrong <= 3 {
+                println!(
+                    "event {number}:\n  got      {got:?}\n  expected {expected:?}\n  whole {:?}",
+                    seen.whole(*number)
+                );
+            }
+        }
+    }
+    println!(
+        "{heading}, {} events seen, {wrong} wrong, {cut} cut, {beyond} another one's beyond the \
+         interpreter, {} lost, {} different stacks",
+        seen.events.len(),
+        seen.lost,
+        seen.stacks.len(),
+    );
+    assert_eq!((wrong, seen.lost), (0, 0), "{heading}");
+    assert!(truth.len() >= 5_000);
+    assert!(20 * (cut + beyond) < truth.len(), "{heading}");
+}
+
+/// Whether a stack says that it is not all, and what it has is right: all functions up to there, and
+/// Python's beyond.
+fn is_cut(got: &[String], expected: &[String]) -> bool {
+    let Some(cut) = got.iter().position(|name| name == CUT) else {
+        return false;
+    };
+    let (known, python) = (&got[..cut], &got[cut + 1..]);
+    let beyond = expected.get(cut..).unwrap_or_default().iter();
+    expected.starts_with(known)
+        && beyond
+            .filter(|name| ["inner", "outer"].contains(&name.as_str()))
+            .eq(python)
+}
+
+fn listen(session: &Session) -> JoinHandle<Seen> {
+    let records = session.records().clone();
+    std::thread::spawn(move || {
+        let mut seen = Seen::default();
+        for record in records.into_iter().flatten() {
+            match record.event {
+                Event::Frame { id, frame } => drop(seen.frames.insert(id, frame)),
+                Event::Stack { id, frames } => drop(seen.stacks.insert(id, frames)),
+                Event::Alloc(alloc) => drop(seen.events.insert(alloc.address.0, alloc.stack)),
+                Event::Lost { count, .. } => seen.lost += count,
+                _ => {}
+            }
+        }
+        seen
+    })
+}
+
+#[derive(Default)]
+struct Seen {
+    frames: HashMap<FrameId, Arc<Frame>>,
+    stacks: HashMap<StackId, Arc<[FrameId]>>,
+    events: HashMap<u64, StackId>,
+    lost: u64,
+}
+
+impl Seen {
+    fn frames(&self, number: u64) -> Option<impl Iterator<Item = &Frame>> {
+        let stack = self.stacks.get(self.events.get(&number)?)?;
+        Some(
+            stack
+                .iter()
+                .filter_map(|id| self.frames.get(id).map(Arc::as_ref)),
+        )
+    }
+
+    /// All functions of an event's stack.
+    fn whole(&self, number: u64) -> Option<Stack> {
+        let frames = self.frames(number)?;
+        Some(frames.map(|frame| frame.function.to_string()).collect())
+    }
+
+    /// The chain's own functions: what stands before the Python function that began it, without
+    /// those that lead from one to the other.
+    fn chain(&self, number: u64) -> Option<Stack> {
+        let mut chain = Vec::new();
+        let mut begun = false;
+        for frame in self.frames(number)? {
+            let own = match frame.kind {
+                FrameKind::Python => {
+                    begun |= &*frame.function == "one";
+                    ["inner", "outer"].contains(&&*frame.function)
+                }
+                FrameKind::Native => {
+                    frame.file.contains("libchain_")
+                        || &*frame.function == CUT
+                        || ["by_sort", "compare"].contains(&&*frame.function)
+                }
+                FrameKind::Backward => false,
+            };
+            if begun {
+                return Some(chain);
+            }
+            if own {
+                chain.push(frame.function.to_string());
+            }
+        }
+        None
+    }
+}
