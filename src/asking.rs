@@ -148,7 +148,15 @@ pub fn ask_about(process: Pid, blocks: &[Block], limits: Limits) -> anyhow::Resu
         memory: MEMORY,
     };
     let mut asker = Asker::attach(process.0)?;
-    let answer = asker.ask(&request);
+    let mut answer = asker.ask(&request);
+    if let Ok(answer) = &mut answer
+        && asker.strangers() > 0
+    {
+        answer.notes.push(format!(
+            "libraries of other builds of vramscope that stay in the process, idle: {}",
+            asker.strangers()
+        ));
+    }
     let unloaded = asker.leave();
     Ok(Asked {
         answer: answer?,

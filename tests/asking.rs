@@ -15,8 +15,11 @@ const HOLDER: &str = "the autograd graph behind `__main__.smoothed`";
 
 /// The arguments of `paced.py` for the case.
 fn paced() -> (std::path::PathBuf, [String; 3]) {
-    let case = root().join(format!("tests/cases/{CASE}.py"));
-    let case = case.to_str().unwrap().to_owned();
+    paced_with(&format!("tests/cases/{CASE}.py"))
+}
+
+fn paced_with(script: &str) -> (std::path::PathBuf, [String; 3]) {
+    let case = root().join(script).to_str().unwrap().to_owned();
     let script = root().join("tests/programs/paced.py");
     (script, ["5".into(), "140".into(), case])
 }
@@ -96,6 +99,33 @@ fn reports_and_recordings_say_who_holds() {
         program.say("end");
         program.finish();
     }
+}
+
+/// A deque that fills looks like a leak until somebody asks who holds what is in it.
+#[test]
+fn a_bounded_container_is_no_leak() {
+    if let Some(reason) = missing(&tool()) {
+        return skip("a_bounded_container_is_no_leak", &reason);
+    }
+    let (script, arguments) = paced_with("tests/programs/holders/bounded.py");
+    let arguments = arguments.each_ref().map(String::as_str);
+    let verdict = |options: &[&str]| {
+        let mut program = Program::start(&setup(TORCHES[1]), &script, &arguments);
+        program.expect("ready");
+        let attached = tool().attach(program.pid(), options);
+        program.say("go");
+        program.expect("watched");
+        let run = attached.interrupt();
+        assert!(run.status.success(), "{run:?}");
+        program.say("end");
+        program.finish();
+        run.json()["devices"][0]["verdict"].clone()
+    };
+    assert_eq!(verdict(&[])["class"], "leak");
+    let asked = verdict(&["--holders"]);
+    assert_eq!(asked["class"], "warm_up", "{asked}");
+    let words = "no leak: a bounded container fills, 145 of at most 400: `__main__.replay`";
+    assert_eq!(asked["summary"], words);
 }
 
 fn library_is_loaded(pid: u32) -> bool {

@@ -146,6 +146,11 @@ fn case(torch: &str, name: &str, expected: &[&str]) {
     program.finish();
 }
 
+/// A PyTorch to test instead of those that every run does.
+fn another_torch() -> Option<String> {
+    std::env::var("VRAMSCOPE_HOLDERS_TORCH").ok()
+}
+
 #[test]
 fn the_holder_of_every_case_is_named() {
     if let Some(reason) = missing(&tool()) {
@@ -153,6 +158,10 @@ fn the_holder_of_every_case_is_named() {
     }
     let all = std::env::var_os("VRAMSCOPE_HOLDERS_ALL").is_some();
     for (at, (name, expected)) in CASES.iter().enumerate() {
+        if let Some(torch) = another_torch() {
+            case(&torch, name, expected);
+            continue;
+        }
         for torch in TORCHES {
             // Half of the cases with each PyTorch, unless all are asked for.
             if all || TORCHES[at % 2] == torch {
@@ -297,8 +306,12 @@ fn every_way_of_holding_has_its_words() {
     if let Some(reason) = missing(&tool()) {
         return skip("every_way_of_holding", &reason);
     }
-    for torch in TORCHES {
-        let wrong = kinds(&Setup::new(torch), true, true);
+    let torches = match another_torch() {
+        Some(torch) => vec![torch],
+        None => TORCHES.map(str::to_owned).to_vec(),
+    };
+    for torch in torches {
+        let wrong = kinds(&Setup::new(&torch), true, true);
         assert!(wrong.is_empty(), "torch {torch}:\n{}", wrong.join("\n"));
     }
 }

@@ -43,6 +43,11 @@ pub(crate) struct Look {
 const OVERLAP: usize = 4_000;
 
 impl Look {
+    /// Objects that were looked at.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen
+    }
+
     /// Looks on for the tensors that no root leads to and that have wanted blocks; whether all
     /// objects were looked at. None where the version cannot tell of its objects without making a
     /// list of them.
@@ -96,6 +101,8 @@ pub(crate) struct Ancestry {
     looked_for: FxHashSet<u64>,
     above: FxHashSet<u64>,
     seen: usize,
+    /// In the levels before.
+    seen_before: usize,
     level: usize,
     targets: Vec<u64>,
 }
@@ -111,9 +118,15 @@ impl Ancestry {
             looked_for: targets.iter().copied().collect(),
             above: FxHashSet::default(),
             seen: 0,
+            seen_before: 0,
             level: 0,
             targets,
         }
+    }
+
+    /// Objects that were looked at, in all levels.
+    pub(crate) fn seen(&self) -> usize {
+        self.seen_before + self.seen
     }
 
     /// Looks on until the slice is over; whether all is known.
@@ -134,6 +147,7 @@ impl Ancestry {
             if !whole {
                 return false;
             }
+            self.seen_before += self.seen;
             self.seen = 0;
             self.level += 1;
             let edges = &self.edges;
@@ -291,6 +305,7 @@ mod tests {
             looked_for: FxHashSet::default(),
             above: FxHashSet::default(),
             seen: 0,
+            seen_before: 0,
             level: 0,
             targets: vec![9, 6],
         };

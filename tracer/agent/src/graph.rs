@@ -10,6 +10,8 @@ use rustc_hash::FxHashMap;
 
 use crate::{peek::plausible, rtti::Class, tensors::Reader};
 
+/// `std::make_shared` puts its counts before the object: a table and two of four bytes.
+const COUNTS: u64 = 16;
 /// Where glibc's allocator keeps a block's size: in the word before it, with flags in the low bits.
 const SIZE_MASK: u64 = !0xf;
 /// Nodes are of 200 to 2,000 bytes.
@@ -134,14 +136,7 @@ impl Graphs {
     }
 
     fn look_into(&mut self, at: u32, node: u64, reader: &mut Reader<'_>) {
-        let size = reader
-            .peek
-            .word(node - 8)
-            .map_or(0, |word| word & SIZE_MASK) as usize;
-        let size = match size.wrapping_sub(8) {
-            usable @ SMALLEST_NODE..=LARGEST_NODE => usable,
-            _ => USUAL_NODE,
-        };
+        let size = size(node, reader).unwrap_or(USUAL_NODE);
         let words = reader.peek.words(node, size / 8);
         let mut words = words;
         if reader.classes.name(self.nodes[at as usize].name) == PYTHON_NODE {
@@ -272,4 +267,17 @@ fn context(object: u64, reader: &Reader<'_>) -> Option<Vec<u64>> {
     let size = reader.peek.word(kind + TYPE_SIZE)?;
     (name.ends_with("Backward") && size <= LARGEST_NODE as u64)
         .then(|| reader.peek.words(object, (size / 8) as usize))
+}
+
+/// The bytes of a node, as the allocator knows them: of a block of its own, or behind the counts of a
+/// shared pointer (PyTorch's `AccumulateGrad`).
+fn size(node: u64, reader: &Reader<'_>) -> Option<usize> {
+    let of_block = |block: u64, before: u64| {
+        let size = reader.peek.word(block - 8)? & SIZE_MASK;
+        let usable = usize::try_from(size.checked_sub(8 + before)?).ok()?;
+        (SMALLEST_NODE..=LARGEST_NODE)
+            .contains(&usable)
+            .then_some(usable)
+    };
+    of_block(node, 0).or_else(|| of_block(node - COUNTS, COUNTS))
 }

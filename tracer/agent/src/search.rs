@@ -25,6 +25,9 @@ const FOR_THE_WALK: u64 = 75;
 const MOST_NAMED_AT_ONCE: usize = 200;
 /// So many slices are spent on looking at all objects, at most, for each question.
 const MOST_LOOKS: u32 = 40;
+/// Looks at all objects begin anew in every slice: where one gets on by fewer objects than these, the
+/// next ones are long.
+const GOOD_PROGRESS: usize = 20_000;
 /// Nodes of graphs between two looks at the time and at whoever asked.
 const NODES_AT_ONCE: usize = 512;
 
@@ -234,11 +237,16 @@ impl Search<'_> {
     ) -> Result<bool, Stop> {
         let mut look = Look::default();
         let mut tries = 0;
+        let mut begin: fn(&mut Pace) -> Slice = Pace::begin;
         let mut told = loop {
             tries += 1;
-            let step = self.any_slice(Pace::begin_long, |this, gil, slice| {
+            let before = look.seen();
+            let step = self.any_slice(begin, |this, gil, slice| {
                 look.step(gil, &mut this.walk, reader, slice)
             })?;
+            if look.seen() < before + GOOD_PROGRESS {
+                begin = Pace::begin_long;
+            }
             match step {
                 Some(false) if tries < MOST_LOOKS && !self.pace.is_used_up() => {
                     sleep(self.pace.rest());
@@ -262,11 +270,16 @@ impl Search<'_> {
         if !left.is_empty() {
             let mut ancestry = Ancestry::of(left.iter().copied());
             let mut tries = 0;
+            let mut begin: fn(&mut Pace) -> Slice = Pace::begin;
             told &= loop {
                 tries += 1;
-                let done = self.any_slice(Pace::begin_long, |this, gil, slice| {
+                let before = ancestry.seen();
+                let done = self.any_slice(begin, |this, gil, slice| {
                     ancestry.step(gil, &this.walk, slice)
                 })?;
+                if ancestry.seen() < before + GOOD_PROGRESS {
+                    begin = Pace::begin_long;
+                }
                 if done || tries >= MOST_LOOKS || self.pace.is_used_up() {
                     break done;
                 }
