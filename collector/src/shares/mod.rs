@@ -249,13 +249,13 @@ fn tensors(device: &Device, mappings: &Mappings, shares: &mut Builder) {
 
 /// The framework's segments that lie at a known address.
 fn segments(device: &Device, mappings: &Mappings) -> Vec<Segment> {
-    let whole = device.driver.segments().filter_map(|(address, block)| {
-        (!mappings.is_physical(address)).then(|| Segment {
-            start: address.0,
-            size: block.size(),
-            graph: block.is_graph(),
-            piece: false,
-        })
+    let segments = device.driver.segments();
+    let addressed = segments.filter(|(address, _)| !mappings.is_physical(*address));
+    let whole = addressed.map(|(address, block)| Segment {
+        start: address.0,
+        size: block.size(),
+        graph: block.is_graph(),
+        piece: false,
     });
     let pieces = mappings.iter().filter_map(|(start, size, allocation)| {
         let block = device.driver.ledger.get(allocation)?;
