@@ -114,10 +114,15 @@ fn a_launcher_names_the_process_that_is_meant() {
     let children =
         std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", shell.pid())).unwrap();
     let child = children.trim();
-    refused(
-        &attach(&shell.pid()),
-        &["launcher", child, &format!("vramscope attach {child}")],
-    );
+    let pid = shell.pid();
+    let alone = tool().run(&["attach", &pid, "--no-tree", "--headless", "--duration", "1"]);
+    let other = format!("vramscope attach {child}");
+    refused(&alone, &["launcher", child, &other]);
+    // What it starts is meant, and watched.
+    let tree = attach(&pid);
+    assert!(tree.status.success(), "{tree:?}");
+    let said = "is a launcher: the processes that it starts are watched";
+    assert!(tree.stderr.contains(said), "{tree:?}");
     drop(Command::new("kill").arg(child).status());
 }
 

@@ -176,9 +176,10 @@ impl Session {
             options.native,
             notices,
         );
-        if let Some(AttachError::Launcher { pid, command, .. }) = launcher {
+        if let Some(AttachError::Launcher { pid, .. }) = launcher {
             tree.tell(format!(
-                "process {pid} ({command}) is a launcher: the processes that it starts are watched"
+                "process {pid} ({}) is a launcher: the processes that it starts are watched",
+                target::short_command(pid)
             ));
         }
         if !sleepable {

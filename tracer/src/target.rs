@@ -45,6 +45,25 @@ pub fn command_of(pid: u32) -> Option<String> {
         .map(|name| format!("[{}]", name.trim_end()))
 }
 
+/// The command line for a sentence: one line, not too long.
+pub fn short_command(pid: u32) -> String {
+    const CHARACTERS: usize = 80;
+    let command = command(pid);
+    let mut short: String = (command.chars().take(CHARACTERS))
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect();
+    if command.chars().count() > CHARACTERS {
+        short.push('…');
+    }
+    short
+}
+
 /// What a process is among others. `copy_of`: who it is a copy of, by fork(2) alone.
 pub fn role(
     pid: u32,

@@ -89,10 +89,17 @@ fn pictures_of_the_documentation() {
     let screens = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/screens");
     let update = std::env::var_os("UPDATE_DOCS").is_some();
     let demo = demo().display().to_string();
-    for (size, name) in [((120, 40), "120x40"), ((80, 24), "80x24")] {
+    let ranks = format!("{demo} four_ranks");
+    for (size, name, story) in [
+        ((120, 40), "120x40", "leak"),
+        ((80, 24), "80x24", "leak"),
+        ((120, 40), "120x40", "ranks"),
+        ((80, 24), "80x24", "ranks"),
+    ] {
+        let demo = if story == "ranks" { &ranks } else { &demo };
         // The shell around it shows that the screen before comes back.
         let command = format!("sh -c 'echo the screen before; {demo}; exec cat'");
-        let Some(tmux) = Tmux::start(name, size, &command) else {
+        let Some(tmux) = Tmux::start(&format!("{story}-{name}"), size, &command) else {
             return;
         };
         for (view, keys, text) in [
@@ -101,10 +108,13 @@ fn pictures_of_the_documentation() {
             ("tree", &["2"], "CALLERS FIRST"),
             ("memory", &["3"], "live tensors"),
             ("timeline", &["4"], "comes and goes"),
-            ("processes", &["5"], "SKEW"),
+            ("processes", &["5"], "the other 3 are healthy"),
             ("log", &["6"], "Probes"),
             ("help", &["?"], "everywhere"),
         ] {
+            if (view == "processes") != (story == "ranks") {
+                continue;
+            }
             tmux.capture(|picture| picture.contains("q quit"));
             tmux.keys(keys);
             let path = screens.join(format!("{view}-{name}.txt"));
@@ -128,7 +138,12 @@ fn pictures_of_the_documentation() {
                 path.display()
             );
         }
-        tmux.keys(&["?", "q"]);
+        // The last picture of the one story is the help, which is closed first.
+        tmux.keys(if story == "ranks" {
+            &["q"]
+        } else {
+            &["?", "q"]
+        });
         let after = tmux.capture(|picture| picture.contains("the live view ended: Left"));
         assert!(after.contains("the screen before"), "{after}");
         assert!(!after.contains("LEAK"), "{after}");

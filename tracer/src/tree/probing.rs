@@ -245,7 +245,7 @@ impl Tree {
             );
             return;
         }
-        let command = target::command(pid);
+        let command = target::short_command(pid);
         self.tell(format!("process {pid} ({command}) is not watched: {error}"));
         if let Some(member) = self.members.get_mut(&pid) {
             member.part = Part::Refused;
