@@ -77,7 +77,7 @@ pub(crate) fn is_main_stack(pid: u32, start: u64) -> bool {
 }
 
 /// How long the kernel may take to notice that a thread has ended, on a machine with much to do.
-const NOTICING: Duration = Duration::from_millis(500);
+const NOTICING: Duration = Duration::from_secs(5);
 
 /// Refuses what cannot work, by name.
 pub(crate) fn check(pid: u32) -> Result<()> {
