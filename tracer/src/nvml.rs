@@ -5,7 +5,6 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    ffi::OsString,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -81,7 +80,7 @@ impl Watch {
     /// # Errors
     /// NVML's own words: no library, no driver.
     pub fn open() -> Result<Watch, NvmlError> {
-        let named: Option<OsString> = std::env::var_os(LIBRARY_VARIABLE);
+        let named = std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty());
         let nvml = match &named {
             Some(path) => Nvml::builder().lib_path(path).init()?,
             None => Nvml::init()?,

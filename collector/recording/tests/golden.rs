@@ -21,7 +21,10 @@ fn the_golden_file_is_read_as_ever() {
     }
     let bytes = std::fs::read(&path).unwrap();
     let (records, pieces) = common::read(bytes.clone());
-    assert_eq!(records, small.records.concat());
+    // Not `assert_eq`: hundreds of records say nothing to a person.
+    let expected = small.records.concat();
+    let differs = records.iter().zip(&expected).position(|(a, b)| a != b);
+    assert_eq!((records.len(), differs), (expected.len(), None));
     assert_eq!(pieces, common::read(small.bytes).1);
     let recording = Recording::from_bytes(bytes).unwrap();
     assert_eq!(recording.damage(), []);

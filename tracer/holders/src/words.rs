@@ -30,7 +30,7 @@ pub fn holder(holder: &Holder) -> String {
     match holder.kind {
         Kind::Tensor | Kind::Gradient => format!("{}{notes}", quoted(&holder.path)),
         Kind::Graph => {
-            let mut nodes = holder.graph.join(" -> ");
+            let mut nodes = folded(&holder.graph).join(" -> ");
             if holder.graph.len() as u64 != holder.graph_length {
                 nodes.push_str(&format!("; up to {} nodes", holder.graph_length));
             }
@@ -80,6 +80,32 @@ pub fn short(holder: &Holder) -> String {
     }
 }
 
+/// The names of a way's nodes, without the repetitions at both sides of what was left out:
+/// thousands of steps of a running mean are the same two nodes again and again.
+fn folded(graph: &[String]) -> Vec<&str> {
+    /// The longest part that is looked for: a step of a running mean, of a momentum.
+    const LONGEST: usize = 4;
+    let names: Vec<&str> = graph.iter().map(String::as_str).collect();
+    let Some(gap) = names.iter().position(|name| *name == "…") else {
+        return names;
+    };
+    let (head, tail) = (&names[..gap], &names[gap + 1..]);
+    let repeats = |length: &usize| {
+        head.len() >= 2 * length && head.iter().zip(&head[*length..]).all(|(a, b)| a == b)
+    };
+    let Some(length) = (1..=LONGEST).find(repeats) else {
+        return names;
+    };
+    let part = &head[..length];
+    // Where in the part the end begins is chance: whatever goes on longest.
+    let goes_on = (0..length).map(|start| {
+        let round = part.iter().cycle().skip(start);
+        tail.iter().zip(round).take_while(|(a, b)| a == b).count()
+    });
+    let rest = &tail[goes_on.max().unwrap_or(0)..];
+    [part, &["…"], rest].concat()
+}
+
 /// A way between quotes; one that begins with a variable's name has its own.
 fn quoted(path: &str) -> String {
     match path.starts_with("local ") {
@@ -113,4 +139,28 @@ pub fn summary(answer: &Answer) -> Option<String> {
         first.members.len(),
         holder(first)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded_text(way: &str) -> String {
+        let graph: Vec<String> = way.split(' ').map(str::to_owned).collect();
+        folded(&graph).join(" ")
+    }
+
+    #[test]
+    fn repetitions_are_told_once() {
+        assert_eq!(
+            folded_text("Add Mul Add Mul Add Mul … Mul Add Mul Mean Pow"),
+            "Add Mul … Mean Pow"
+        );
+        assert_eq!(folded_text("Add Add Add Add … Add Mul"), "Add … Mul");
+        assert_eq!(folded_text("A B A B A B … A B A"), "A B …");
+        // Nothing is left out, or nothing repeats: all is said.
+        assert_eq!(folded_text("Add Mul Add Mul"), "Add Mul Add Mul");
+        assert_eq!(folded_text("A B C D E F … G"), "A B C D E F … G");
+        assert_eq!(folded_text("A B A C … A B"), "A B A C … A B");
+    }
 }

@@ -1,9 +1,11 @@
 //! Who has the device's memory.
 
+use std::cmp::Reverse;
+
 use vramscope_collector::{
-    escape,
+    escape, grouping,
     report::{notes, shares, units},
-    view::{BucketKind, DeviceView},
+    view::{BucketKind, DeviceView, Grouping},
 };
 use vramscope_events::Bytes;
 
@@ -234,7 +236,10 @@ fn books(app: &App, page: &mut Page, device: &DeviceView) {
 
 fn drivers(app: &App, page: &mut Page, device: &DeviceView) {
     page.heading(" Taken from the driver since the attach");
-    if device.driver_sites.is_empty() {
+    let mut sites = grouping::group(&device.driver_sites, Grouping::Line);
+    sites.retain(|site| site.live_bytes > 0);
+    sites.sort_by_key(|site| Reverse(site.live_bytes));
+    if sites.is_empty() {
         page.text(
             " ",
             "Nothing, or the driver's probes are absent (6 tells).",
@@ -243,7 +248,7 @@ fn drivers(app: &App, page: &mut Page, device: &DeviceView) {
         return;
     }
     let Some(process) = app.process() else { return };
-    for site in device.driver_sites.iter().take(12) {
+    for site in sites.iter().take(12) {
         let words = vramscope_collector::report::headline::site_words(site, process, 200);
         page.line([
             (
@@ -253,8 +258,8 @@ fn drivers(app: &App, page: &mut Page, device: &DeviceView) {
             (words, Role::Quiet),
         ]);
     }
-    if device.driver_sites.len() > 12 {
-        let more = device.driver_sites.len() - 12;
+    if sites.len() > 12 {
+        let more = sites.len() - 12;
         let words = format!("{more} more: t shows them all in the table of sites");
         page.text(" ", &words, Role::Quiet);
     }

@@ -7,6 +7,8 @@
 mod activity;
 mod buffer;
 mod callback;
+#[cfg(not(feature = "cuda13"))]
+mod counters;
 mod driver;
 mod external;
 mod ids;

@@ -15,6 +15,8 @@ pub const MAX_LIMIT_REACHED: Code = Code(12);
 pub const NOT_INITIALIZED: Code = Code(15);
 pub const QUEUE_EMPTY: Code = Code(18);
 pub const INVALID_KIND: Code = Code(21);
+#[cfg(not(feature = "cuda13"))]
+pub const NOT_SUPPORTED: Code = Code(27);
 pub const MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED: Code = Code(39);
 
 const NAMES: &[(c_int, &CStr)] = &[
@@ -28,6 +30,7 @@ const NAMES: &[(c_int, &CStr)] = &[
     (15, c"CUPTI_ERROR_NOT_INITIALIZED"),
     (18, c"CUPTI_ERROR_QUEUE_EMPTY"),
     (21, c"CUPTI_ERROR_INVALID_KIND"),
+    (27, c"CUPTI_ERROR_NOT_SUPPORTED"),
     (39, c"CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"),
     (999, c"CUPTI_ERROR_UNKNOWN"),
 ];

@@ -306,7 +306,10 @@ fn every_watched_function_means_something() {
     for (domain, id) in DRIVER.iter().chain(RUNTIME) {
         let node = [raw::CU_GRAPH_NODE_TYPE_MEM_ALLOC as u64; 64];
         let nodes = [node.as_ptr() as u64; 32];
-        let told = [&arguments, &nodes].into_iter().any(|arguments| {
+        // Of a pool's attributes, one is told of: `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, 4.
+        let mut attribute = arguments;
+        attribute[1] = 4;
+        let told = [&arguments, &nodes, &attribute].into_iter().any(|arguments| {
             enter(*domain, *id, arguments).is_some() != exit(*domain, *id, arguments).is_some()
         });
         assert!(
