@@ -309,9 +309,11 @@ fn every_watched_function_means_something() {
         // Of a pool's attributes, one is told of: `CU_MEMPOOL_ATTR_RELEASE_THRESHOLD`, 4.
         let mut attribute = arguments;
         attribute[1] = 4;
-        let told = [&arguments, &nodes, &attribute].into_iter().any(|arguments| {
-            enter(*domain, *id, arguments).is_some() != exit(*domain, *id, arguments).is_some()
-        });
+        let told = [&arguments, &nodes, &attribute]
+            .into_iter()
+            .any(|arguments| {
+                enter(*domain, *id, arguments).is_some() != exit(*domain, *id, arguments).is_some()
+            });
         assert!(
             told,
             "domain {domain}, id {id}: told at the beginning or at the end, not both"
