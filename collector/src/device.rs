@@ -288,6 +288,13 @@ impl Device {
         taken + self.shares.pools_kept
     }
 
+    /// Whether the process has nothing on it: all that is known is that the device is there, as
+    /// for each process that sees it.
+    pub fn is_untouched(&self) -> bool {
+        let used = self.memory.and_then(|memory| memory.used_by_process);
+        !self.seen && self.driver.sites().is_empty() && used.unwrap_or(0) == 0
+    }
+
     /// The driver says how much memory the device has and who uses it.
     pub fn told_memory(&mut self, memory: DeviceMemory) {
         let known = self.known();

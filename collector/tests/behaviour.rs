@@ -367,6 +367,29 @@ fn blocks_whose_frees_were_lost_go_when_their_place_is_used_again() {
     assert_eq!(program.device().live_blocks, 0);
 }
 
+#[test]
+fn a_device_that_is_only_seen_is_shown_while_there_is_nothing_else() {
+    let mut program = Program::new();
+    let memory = |device, used| Event::DeviceMemory {
+        device: DeviceId(device),
+        total: 64 * MB,
+        free: 32 * MB,
+        used_by_process: used,
+    };
+    program.emit(memory(0, None));
+    program.emit(memory(1, None));
+    let shown = |program: &mut Program| -> Vec<u16> {
+        let view = program.view();
+        let devices = view.processes.iter().flat_map(|process| &process.devices);
+        devices.map(|device| device.device.0).collect()
+    };
+    assert_eq!(shown(&mut program), [0, 1]);
+    program.emit(memory(1, Some(MB)));
+    assert_eq!(shown(&mut program), [1], "a context is there");
+    program.step(MB);
+    assert_eq!(shown(&mut program), [0, 1]);
+}
+
 /// The kind that is suggested where `kept` blocks of `size` bytes from each of `stacks` stay every
 /// `every` steps.
 fn kind(stacks: &[&[(&str, &str, u32)]], size: u64, every: u64) -> Option<LeakKind> {

@@ -23,13 +23,15 @@ impl Collector {
     pub fn view(&mut self, now: Time) -> View {
         let mut log = self.log.clone();
         let mut processes = Vec::with_capacity(self.processes.len());
+        let mut devices = self.processes.iter().flat_map(|process| &process.devices);
+        let idle = devices.all(Device::is_untouched);
         for index in 0..self.processes.len() {
             if index > 0 && self.processes[index].left_nothing() {
                 continue;
             }
             let verdicts = self.current_verdicts(index, now);
             self.log_changes(index, &verdicts, now, &mut log);
-            processes.push(self.show_process(index, &verdicts, now));
+            processes.push(self.show_process(index, &verdicts, idle, now));
         }
         let mut by_cause: Vec<_> = self.lost.iter().map(|(cause, n)| (*cause, *n)).collect();
         by_cause.sort();
@@ -74,10 +76,12 @@ impl Collector {
         }
     }
 
+    /// `idle`: no process has anything on any device, so that devices are shown that are only seen.
     fn show_process(
         &mut self,
         index: usize,
         verdicts: &[Option<Verdict>],
+        idle: bool,
         now: Time,
     ) -> ProcessView {
         self.apply_capacity(index);
@@ -94,6 +98,7 @@ impl Collector {
             .devices
             .iter()
             .zip(verdicts)
+            .filter(|(device, _)| idle || !device.is_untouched())
             .map(|(device, verdict)| {
                 let key = (info.pid, device.id);
                 let snapshot = self.snapshots.entry(key).or_default();

@@ -242,6 +242,9 @@ fn draw_row(app: &App, buffer: &mut Buffer, area: Rect, line: u16, entry: &Entry
 fn skew_words(skew: f64) -> String {
     match skew {
         s if s.abs() < 0.0005 => "0 %".into(),
+        // Eight columns.
+        s if s >= 1000.0 => "> 1000 x".into(),
+        s if s >= 10.0 => format!("{:+.0} %", s * 100.0),
         s => format!("{:+.1} %", s * 100.0),
     }
 }
