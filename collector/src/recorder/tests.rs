@@ -149,10 +149,8 @@ fn a_session_is_written_whole_and_private() {
     );
     let (view, replay) = replayed(&path);
     assert_eq!(view, program.view());
-    // 100 s, a checkpoint every 30; one is left out while the writer still has the last, which
-    // happens where the 100 s pass in milliseconds.
-    let checkpoints = replay.recording().checkpoints().len();
-    assert!((2..=3).contains(&checkpoints), "{checkpoints}");
+    // 100 s: checkpoints every 30.
+    assert_eq!(replay.recording().checkpoints().len(), 3);
     assert_eq!(replay.notes(), &[] as &[String]);
 }
 
