@@ -7,7 +7,9 @@ mod support;
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -165,20 +167,13 @@ fn the_firefox_profiler_reads_it() {
         skip(test, "no Firefox profiler (`scripts/setup --consumers`)");
         return;
     }
-    let sessions = tempfile::tempdir().unwrap();
     for stream in streams() {
         let gathered = stream.survivors();
         let file = written("a.json", |file| firefox::write(&gathered, file).unwrap());
-        let ask = |arguments: &[&str]| {
-            run(Command::new("node")
-                .arg(&tool)
-                .args(arguments)
-                .env("PROFILER_CLI_SESSION_DIR", sessions.path()))
-        };
-        ask(&["load", file.path.to_str().unwrap()]);
+        let session = FirefoxSession::open(&tool, &file.path);
         let mut sum = 0;
         for thread in 0..gathered.selection.parts.len() {
-            let tree = json(&ask(&[
+            let tree = json(&run(&mut session.command(&[
                 "thread",
                 "samples-top-down",
                 "--thread",
@@ -186,12 +181,74 @@ fn the_firefox_profiler_reads_it() {
                 "--strategy",
                 "native-retained-allocations",
                 "--json",
-            ]));
+            ])));
             assert_eq!(tree["weightType"], "bytes");
             sum += tree["regularCallTree"]["totalSamples"].as_u64().unwrap();
         }
-        ask(&["stop"]);
         assert_eq!(sum, total(&gathered), "{}", stream.name);
+    }
+}
+
+/// A file that the Firefox profiler's command line has open.
+///
+/// Its command `load` gives its own server half a second to answer, which a busy machine does not
+/// keep; so the server is started here, and waited for as long as it lives.
+struct FirefoxSession {
+    tool: PathBuf,
+    folder: tempfile::TempDir,
+    server: Child,
+}
+
+impl FirefoxSession {
+    fn open(tool: &Path, file: &Path) -> FirefoxSession {
+        let folder = tempfile::tempdir().unwrap();
+        let log = File::create(folder.path().join("server.txt")).unwrap();
+        let server = Command::new("node")
+            .arg(tool)
+            .arg("--daemon")
+            .arg(file)
+            .args(["--session", "a"])
+            .env("PROFILER_CLI_SESSION_DIR", folder.path())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut session = FirefoxSession {
+            tool: tool.to_owned(),
+            folder,
+            server,
+        };
+        let started = Instant::now();
+        loop {
+            let answer = session.command(&["profile", "info"]).output().unwrap();
+            if answer.status.success() {
+                return session;
+            }
+            let ended = session.server.try_wait().unwrap();
+            let said = || fs::read_to_string(session.folder.path().join("server.txt"));
+            assert!(ended.is_none(), "{ended:?}: {:?}", said());
+            let patient = started.elapsed() < Duration::from_secs(120);
+            assert!(patient, "{answer:?}: {:?}", said());
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("node");
+        command
+            .arg(&self.tool)
+            .args(arguments)
+            .args(["--session", "a"])
+            .env("PROFILER_CLI_SESSION_DIR", self.folder.path());
+        command
+    }
+}
+
+impl Drop for FirefoxSession {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.server.kill();
+        let _ = self.server.wait();
     }
 }
 

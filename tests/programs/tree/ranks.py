@@ -28,6 +28,13 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 probe = torch.randn(64, 256, device=device)
 kept = []
 step = 0
+
+
+def say(line):
+    """A line in one piece: torchrun starts ranks with `-u`, where print() writes a line's end by itself."""
+    os.write(1, f"{line}\n".encode())
+
+
 while step < steps:
     batch = torch.randn(64, 256, device=device)
     loss = model(batch).sum()
@@ -42,16 +49,15 @@ while step < steps:
     dist.all_reduce(stop)
     if rank == 0:
         if step == 5:
-            print("ready", flush=True)
+            say("ready")
         if step % 10 == 0:
-            print("step", step, flush=True)
+            say(f"step {step}")
     if stop.item():
         break
     time.sleep(pause)
-print(
+say(
     f"rank {rank} pid {os.getpid()} allocated {torch.cuda.memory_allocated(device)}"
-    f" reserved {torch.cuda.memory_reserved(device)}",
-    flush=True,
+    f" reserved {torch.cuda.memory_reserved(device)}"
 )
 # Nothing is freed any more: what was said is what is left.
 os._exit(0)
