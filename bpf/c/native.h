@@ -12,6 +12,8 @@
 #define VS_NATIVE_SLOTS 32
 /* Bytes of the stack that are fetched in one read. */
 #define VS_WINDOW 4096
+/* Bytes of the stack that a walk which is remembered may reach over. */
+#define VS_REACH 16384
 /* The largest frame of a function that is believed. */
 #define VS_WIDEST (4 << 20)
 /* The deepest stack of a thread that is believed. */
@@ -39,6 +41,31 @@ struct {
 	__type(value, __u32);
 } native_stacks SEC(".maps");
 
+/* Walks that a slot remembers, a power of two. */
+#define VS_MEMOS 512
+#define VS_MEMO_WORDS 80
+/* In `offset`: the word is compared less the stack pointer. */
+#define VS_MEMO_RELATIVE (1u << 31)
+
+/* A walk that was made before, as the words of the stack that led it: the addresses that functions
+ * return to, and the frame pointers that were followed. Each rule gives the place of the next word by
+ * the words before it. So where they are all there again, at the same distances, the walk from the
+ * same address goes the same way, and its rules need not be looked up. */
+struct memo {
+	__u64 epoch; /* 0: nothing is remembered here */
+	__u64 pc;
+	__u64 depth;
+	__u64 bp; /* less the stack pointer */
+	__u32 python;
+	__u32 caller;
+	__u32 id; /* the stack that came of it */
+	__u32 words;
+	__u32 bytes; /* of the stack, from the stack pointer on */
+	__u32 follows; /* whether the frame pointer that it began with was followed */
+	__u32 offset[VS_MEMO_WORDS];
+	__u64 word[VS_MEMO_WORDS];
+};
+
 /* Where a thread is: in the caller of a probed function. */
 struct place {
 	__u64 pc; /* the return address */
@@ -51,12 +78,17 @@ struct native_slot {
 	__u32 busy;
 	__u32 pad;
 	struct place at;
+	struct place from;
 	__u64 hash;
+	__u64 bp_at; /* where `at.bp` was read, 0: it is the one of `from` */
+	__u32 memo; /* its place in `memos` */
+	__u32 unfit; /* the walk cannot be remembered */
 	__u64 stop_start;
 	__u64 stop_bytes;
 	__u64 window_start; /* 0: nothing is in the window */
 	struct vs_stack_copy copy; /* `before` is the walk */
-	__u8 window[VS_WINDOW];
+	__u8 window[VS_REACH];
+	struct memo memos[VS_MEMOS];
 };
 
 struct {
@@ -144,6 +176,29 @@ static __always_inline long stack_word(struct native_slot *slot, __u64 at, __u64
 	return 0;
 }
 
+static __always_inline struct memo *memo_of(struct native_slot *slot)
+{
+	return &slot->memos[slot->memo & (VS_MEMOS - 1)];
+}
+
+/* Notes that the walk depends on a word of the stack. */
+static __always_inline void depends(struct native_slot *slot, __u64 at, __u64 word, __u32 relative)
+{
+	__u64 offset = at - slot->from.sp;
+	struct memo *memo = memo_of(slot);
+	__u32 n = memo->words;
+
+	if (offset > VS_REACH - 8 || n >= VS_MEMO_WORDS) {
+		slot->unfit = 1;
+		return;
+	}
+	memo->offset[n] = offset | relative;
+	memo->word[n] = relative ? word - slot->from.sp : word;
+	memo->words = n + 1;
+	if (memo->bytes < offset + 8)
+		memo->bytes = offset + 8;
+}
+
 static long unwind_frame(__u32 index, void *context)
 {
 	struct native_slot *slot = *(struct native_slot **)context;
@@ -173,11 +228,19 @@ static long unwind_frame(__u32 index, void *context)
 	if (!kind)
 		return 1;
 	walk->state = VS_WALK_BROKEN;
-	base = kind == 1 ? slot->at.sp : slot->at.bp;
+	base = slot->at.sp;
+	if (kind != 1) {
+		base = slot->at.bp;
+		if (slot->bp_at)
+			depends(slot, slot->bp_at, base, VS_MEMO_RELATIVE);
+		else
+			memo_of(slot)->follows = 1;
+	}
 	cfa = base + ((__s64)(rule << 8) >> 36);
 	if (kind == 3) {
 		if (stack_word(slot, cfa, &value))
 			return 1;
+		depends(slot, cfa, value, VS_MEMO_RELATIVE);
 		cfa = value;
 	} else {
 		base = cfa;
@@ -189,9 +252,11 @@ static long unwind_frame(__u32 index, void *context)
 		if (stack_word(slot, base + ((__s64)(rule << 36) >> 36), &value))
 			return 1;
 		slot->at.bp = value;
+		slot->bp_at = base + ((__s64)(rule << 36) >> 36);
 	}
 	if (stack_word(slot, cfa - 8, &value))
 		return 1;
+	depends(slot, cfa - 8, value, 0);
 	slot->at.sp = cfa;
 	slot->at.pc = value;
 	walk->state = VS_WALK_END;
@@ -203,14 +268,59 @@ static __always_inline void unwind(struct native_slot *slot)
 	bpf_loop(VS_MAX_NATIVE + 1, unwind_frame, &slot, 0);
 }
 
-/* How deep in its thread's stack a walk is. A thread's block lies above its stack, at the same
+/* How deep in its thread's stack a place is. A thread's block lies above its stack, at the same
  * distance for all threads; the main thread has its own place. */
-static __always_inline __u64 depth(struct native_slot *slot)
+static __always_inline __u64 depth(__u64 sp)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u64 above = BPF_CORE_READ(task, thread.fsbase) - slot->at.sp;
+	__u64 above = bpf_get_current_task_btf()->thread.fsbase - sp;
 
-	return above < VS_DEEPEST ? above : slot->at.sp;
+	return above < VS_DEEPEST ? above : sp;
+}
+
+/* Looks whether the walk that starts here was made before: the stack that came of it, or 0. Else
+ * makes its place ready to remember it. */
+static __always_inline __u32 recall(struct native_slot *slot)
+{
+	struct vs_stack_mixed *walk = &slot->copy.before;
+	__u64 sp = slot->from.sp, deep = depth(sp), key;
+	struct memo *memo;
+	__u32 bytes, words;
+
+	key = mix(((__u64)walk->caller << 32 | walk->python) ^ walk->epoch, slot->from.pc ^ deep << 40 ^ deep);
+	slot->memo = key >> 32;
+	memo = memo_of(slot);
+	bytes = memo->bytes;
+	words = memo->words;
+	if (memo->epoch != walk->epoch || memo->pc != slot->from.pc || memo->depth != deep ||
+	    memo->python != walk->python || memo->caller != walk->caller)
+		goto fresh;
+	if (memo->follows && memo->bp != slot->from.bp - sp)
+		goto fresh;
+	if (bytes > VS_REACH || read_user(slot->window, bytes, sp))
+		goto fresh;
+	for (__u32 n = 0; n < VS_MEMO_WORDS; n++) {
+		__u32 offset = memo->offset[n];
+		__u64 word = *(__u64 *)(slot->window + (offset & (VS_REACH - 8)));
+
+		if (n >= words)
+			return memo->id;
+		if (offset & VS_MEMO_RELATIVE)
+			word -= sp;
+		if (word != memo->word[n])
+			goto fresh;
+	}
+	return memo->id;
+fresh:
+	memo->epoch = 0;
+	memo->pc = slot->from.pc;
+	memo->depth = deep;
+	memo->bp = slot->from.bp - sp;
+	memo->python = walk->python;
+	memo->caller = walk->caller;
+	memo->words = 0;
+	memo->bytes = 0;
+	memo->follows = 0;
+	return 0;
 }
 
 static long copy_piece(__u32 index, void *context)
@@ -278,7 +388,8 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 	struct vs_native *native = bpf_map_lookup_elem(&natives, &process);
 	struct vs_stack_mixed *walk;
 	struct native_slot *slot;
-	__u32 *known, id;
+	struct memo *memo;
+	__u32 *known, id, fit;
 	__u64 key;
 
 	if (!native || native->mode == VS_NATIVE_NEVER || !place.pc)
@@ -298,8 +409,14 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 		walk->caller = head->stack;
 	}
 	walk->epoch = native->epoch;
+	slot->from = place;
+	id = recall(slot);
+	if (id)
+		goto out;
 	walk->count = 0;
 	slot->at = place;
+	slot->bp_at = 0;
+	slot->unfit = 0;
 	slot->window_start = 0;
 	slot->hash = mix(mix(walk->epoch, walk->python), walk->caller);
 	slot->stop_start = native->interpreter_start;
@@ -312,15 +429,19 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 	/* What lies beyond the interpreter differs in depth if it differs, but for functions whose
 	 * frames are of one size. */
 	if (walk->state == VS_WALK_STOPPED)
-		key = mix(key, depth(slot));
+		key = mix(key, depth(slot->at.sp));
+	memo = memo_of(slot);
+	fit = !slot->unfit && (walk->state == VS_WALK_STOPPED || walk->state == VS_WALK_END);
 	if (walk->state != VS_WALK_MISSING) {
 		known = bpf_map_lookup_elem(&native_stacks, &key);
 		if (known) {
 			id = *known;
-			goto out;
+			goto remember;
 		}
 		if (walk->state == VS_WALK_STOPPED) {
 			slot->stop_bytes = 0;
+			/* What it is known by ends here. */
+			fit = 0;
 			unwind(slot);
 		}
 	}
@@ -333,6 +454,11 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 	}
 	if (!id)
 		count(VS_COUNT_NATIVE_LOST);
+remember:
+	if (id && fit) {
+		memo->id = id;
+		memo->epoch = walk->epoch;
+	}
 out:
 	if (id) {
 		head->stack = id;

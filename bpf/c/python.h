@@ -258,8 +258,7 @@ static long visit_thread(__u32 index, void *context)
 /* The running thread's PyThreadState, 0 if it has none. pthread_self() is the thread's fsbase. */
 static __always_inline __u64 thread_state(struct vs_python *python)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	__u64 fsbase = BPF_CORE_READ(task, thread.fsbase);
+	__u64 fsbase = bpf_get_current_task_btf()->thread.fsbase;
 	struct thread_search search = {};
 
 	if (python->tss_slot != VS_NONE)

@@ -191,8 +191,9 @@ fn the_firefox_profiler_reads_it() {
 
 /// A file that the Firefox profiler's command line has open.
 ///
-/// Its command `load` gives its own server half a second to answer, which a busy machine does not
-/// keep; so the server is started here, and waited for as long as it lives.
+/// Its command `load` gives its own server half a second to answer, and any command that finds no
+/// answer yet takes the session for a dead one and removes its files. So the server is started here,
+/// and nothing is asked before it has written that it is ready.
 struct FirefoxSession {
     tool: PathBuf,
     folder: tempfile::TempDir,
@@ -220,15 +221,15 @@ impl FirefoxSession {
         };
         let started = Instant::now();
         loop {
-            let answer = session.command(&["profile", "info"]).output().unwrap();
-            if answer.status.success() {
+            let said = |file| fs::read_to_string(session.folder.path().join(file));
+            let log = said("a.log").unwrap_or_default();
+            if log.contains("Profile loaded successfully") {
                 return session;
             }
             let ended = session.server.try_wait().unwrap();
-            let said = || fs::read_to_string(session.folder.path().join("server.txt"));
-            assert!(ended.is_none(), "{ended:?}: {:?}", said());
+            assert!(ended.is_none(), "{ended:?}: {log} {:?}", said("server.txt"));
             let patient = started.elapsed() < Duration::from_secs(120);
-            assert!(patient, "{answer:?}: {:?}", said());
+            assert!(patient, "{log} {:?}", said("server.txt"));
             thread::sleep(Duration::from_millis(50));
         }
     }
