@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     fs::File,
     ops::Range,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -19,7 +19,7 @@ use vramscope_unwind::Rule;
 use super::{
     merge::{Native, Role},
     names::Nameless,
-    object::CodeFile,
+    object::{CodeFile, Identity},
 };
 use crate::library::Library;
 
@@ -35,15 +35,6 @@ pub struct Module {
     /// The very file that is mapped, where it could be opened: it stays readable when it is deleted
     /// or unloaded, and its inode is not given to another one.
     pub object: Option<CodeFile>,
-}
-
-/// What tells a file from another one that comes in its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    changed: (i64, i64),
 }
 
 /// A mapping, and its file once that was asked for.
@@ -291,15 +282,7 @@ impl CodeMap {
             options.open(openable).ok()
         });
         let file = file.filter(|file| file.metadata().is_ok_and(|data| data.is_file()));
-        let identity = file.as_ref().and_then(|file| {
-            let data = file.metadata().ok()?;
-            Some(Identity {
-                device: data.dev(),
-                inode: data.ino(),
-                bytes: data.size(),
-                changed: (data.ctime(), data.ctime_nsec()),
-            })
-        });
+        let identity = file.as_ref().and_then(Identity::of);
         let number = &mut self.next_module;
         let module = self
             .modules

@@ -16,5 +16,7 @@ pub mod loader;
 pub mod merge;
 pub mod names;
 pub mod object;
+pub mod symbols;
 pub mod table;
+pub mod tables;
 pub mod walk;
