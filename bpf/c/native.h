@@ -24,6 +24,15 @@ struct {
 	__type(value, struct vs_native);
 } natives SEC(".maps");
 
+/* How often code was mapped over other code behind the loader's back, by process. The reader's alone
+ * to write: it cannot add to what a program adds to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, VS_MAX_PROCESSES);
+	__type(key, __u32);
+	__type(value, __u64);
+} replaced SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, VS_RULE_SETS);
@@ -276,12 +285,13 @@ static __always_inline __u32 send_walk(struct native_slot *slot)
 static __always_inline void add_native(struct vs_header *head, __u32 process, struct place place)
 {
 	struct vs_native *native = bpf_map_lookup_elem(&natives, &process);
+	__u64 *behind = bpf_map_lookup_elem(&replaced, &process);
 	struct vs_stack_mixed *walk;
 	struct native_slot *slot;
 	__u32 *known, id;
 	__u64 key;
 
-	if (!native || native->mode == VS_NATIVE_NEVER || !place.pc)
+	if (!native || !behind || native->mode == VS_NATIVE_NEVER || !place.pc)
 		return;
 	slot = take_native_slot();
 	if (!slot) {
@@ -297,7 +307,8 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 		walk->python = 0;
 		walk->caller = head->stack;
 	}
-	walk->epoch = native->epoch;
+	/* Both rise only: where the sum is the same, both are. */
+	walk->epoch = native->epoch + *behind;
 	walk->count = 0;
 	slot->at = place;
 	slot->window_start = 0;

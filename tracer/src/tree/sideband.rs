@@ -4,7 +4,7 @@
 //! opened for each of its threads on each processor, and still miss threads that come meanwhile.
 //! No samples are taken; the kernel writes a record where a process forks, and no program runs.
 
-use std::{fs, io};
+use std::{fs, io, ops::Range};
 
 use perf_event_open::{
     config::{Cpu, ExtraRecord, Mmap, Opts, Proc, RecordIdFormat},
@@ -34,12 +34,14 @@ pub enum Happening {
         /// Who.
         pid: u32,
     },
-    /// It can run code of a file from here on.
+    /// It can run code of a file, or code that it made, from here on.
     Mapped {
         /// Who.
         pid: u32,
-        /// The file's name, without its folders.
+        /// The file's name, without its folders; in brackets or behind `//` where there is none.
         file: Vec<u8>,
+        /// Where.
+        addresses: Range<u64>,
     },
     /// Its first thread has ended: most often with all others.
     Ended {
@@ -142,7 +144,15 @@ fn happening(record: Record) -> Option<(u64, Happening)> {
             let pid = map.task.pid;
             let path = map.file.into_bytes();
             let file = path.rsplit(|byte| *byte == b'/').next()?.to_vec();
-            Some((time, Happening::Mapped { pid, file }))
+            let addresses = map.addr..map.addr.saturating_add(map.len);
+            Some((
+                time,
+                Happening::Mapped {
+                    pid,
+                    file,
+                    addresses,
+                },
+            ))
         }
         Record::LostRecords(lost) => {
             let time = lost.record_id.and_then(|id| id.time).unwrap_or(0);
@@ -206,7 +216,7 @@ mod tests {
         });
         let executed = seen.iter().position(|h| *h == Happening::Executed { pid });
         let mapped = seen.iter().position(|happening| {
-            matches!(happening, Happening::Mapped { pid: of, file }
+            matches!(happening, Happening::Mapped { pid: of, file, .. }
                 if *of == pid && file.starts_with(b"libc.so"))
         });
         let order = [forked.unwrap(), executed.unwrap(), mapped.unwrap()];

@@ -1,7 +1,6 @@
 //! What lies where in a process.
 
 use std::{
-    cell::OnceCell,
     collections::HashMap,
     fs::File,
     ops::Range,
@@ -17,6 +16,7 @@ use vramscope_python::{Mapping, Process, Python};
 use vramscope_unwind::Rule;
 
 use super::{
+    mapped::{self, Mapped, index, overlapping},
     merge::{Native, Role},
     names::Nameless,
     object::{CodeFile, Identity},
@@ -37,22 +37,6 @@ pub struct Module {
     pub object: Option<CodeFile>,
 }
 
-/// A mapping, and its file once that was asked for.
-#[derive(Debug)]
-struct Mapped {
-    mapping: Mapping,
-    module: OnceCell<Arc<Module>>,
-}
-
-impl Mapped {
-    fn new(mapping: Mapping) -> Mapped {
-        Mapped {
-            mapping,
-            module: OnceCell::new(),
-        }
-    }
-}
-
 /// Where the interpreter runs Python frames: offsets in its file.
 #[derive(Debug, Default)]
 struct Evaluation {
@@ -71,6 +55,8 @@ pub struct CodeMap {
     closed: bool,
     /// Something of that time was asked for and is not known.
     missed: bool,
+    /// Code was found to be replaced that nobody has told of yet.
+    replaced: bool,
     /// Executable mappings, by address.
     mappings: Vec<Mapped>,
     /// Those that were there from the beginning, and at every look since.
@@ -97,6 +83,7 @@ impl CodeMap {
             epoch: None,
             closed: false,
             missed: false,
+            replaced: false,
             mappings: Vec::new(),
             steady: Vec::new(),
             frames: FxHashMap::default(),
@@ -132,12 +119,49 @@ impl CodeMap {
         if self.closed {
             mappings = self.steady.iter().cloned().map(Mapped::new).collect();
         }
+        self.replaced = false;
         self.epoch = Some(epoch);
         self.frames.clear();
         self.rules.clear();
         self.mappings = mappings;
         self.prune();
         true
+    }
+
+    /// Looks whether what is mapped at these addresses by now is other code than was known there. If
+    /// so, the time of those mappings is over; where nobody counts times, a new one begins.
+    pub fn is_replaced(&mut self, addresses: Range<u64>) -> bool {
+        let known = !overlapping(&self.mappings, &addresses).is_empty()
+            || self.frames.keys().any(|known| addresses.contains(known));
+        if known
+            && !self.closed
+            && let Some(now) = self.read()
+        {
+            self.look_for_replaced(&now, &addresses);
+            if self.epoch.is_none() {
+                self.mappings = now;
+            }
+        }
+        std::mem::take(&mut self.replaced)
+    }
+
+    fn look_for_replaced(&mut self, now: &[Mapped], addresses: &Range<u64>) {
+        let asked = self.frames.keys().copied();
+        if !mapped::is_replaced(&self.mappings, now, addresses, asked) {
+            return;
+        }
+        self.frames.clear();
+        self.rules.clear();
+        if self.epoch.is_some() {
+            self.replaced = true;
+            self.close();
+        }
+    }
+
+    /// What comes yet of this time can be told where nothing ever changed.
+    fn close(&mut self) {
+        self.closed = true;
+        self.mappings = self.steady.iter().cloned().map(Mapped::new).collect();
     }
 
     /// Whether an address of code that is gone was asked for since this was asked last.
@@ -244,12 +268,12 @@ impl CodeMap {
 
     /// The file of an address, and where in it that is.
     fn find(&mut self, address: u64, now: Now<'_>) -> Option<(Arc<Module>, u64)> {
-        let index = match self.index(address) {
+        let index = match index(&self.mappings, address) {
             Some(index) => index,
             None => {
                 // A library that came since. One that does not exist is asked for once an address.
                 self.refresh(now);
-                let index = self.index(address);
+                let index = index(&self.mappings, address);
                 self.missed |= index.is_none() && self.closed;
                 index?
             }
@@ -263,14 +287,6 @@ impl CodeMap {
         // Nobody else has filled it.
         let _ = self.mappings[index].module.set(Arc::clone(&module));
         Some((module, offset))
-    }
-
-    fn index(&self, address: u64) -> Option<usize> {
-        let behind = self
-            .mappings
-            .partition_point(|mapped| mapped.mapping.start <= address);
-        let index = behind.checked_sub(1)?;
-        (address < self.mappings[index].mapping.end).then_some(index)
     }
 
     fn module(&mut self, mapping: &Mapping) -> Option<Arc<Module>> {
@@ -301,7 +317,10 @@ impl CodeMap {
             return;
         }
         if let Some(mappings) = mappings {
-            self.mappings = mappings;
+            self.look_for_replaced(&mappings, &(0..u64::MAX));
+            if !self.closed {
+                self.mappings = mappings;
+            }
         }
     }
 

@@ -13,6 +13,7 @@
 
 pub mod code;
 pub mod loader;
+pub mod mapped;
 pub mod merge;
 pub mod names;
 pub mod object;
