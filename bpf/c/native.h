@@ -26,6 +26,15 @@ struct {
 	__type(value, struct vs_native);
 } natives SEC(".maps");
 
+/* How often code was mapped over other code behind the loader's back, by process. The reader's alone
+ * to write: it cannot add to what a program adds to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, VS_MAX_PROCESSES);
+	__type(key, __u32);
+	__type(value, __u64);
+} replaced SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, VS_RULE_SETS);
@@ -52,13 +61,13 @@ struct {
  * the words before it. So where they are all there again, at the same distances, the walk from the
  * same address goes the same way, and its rules need not be looked up. */
 struct memo {
-	__u64 epoch; /* 0: nothing is remembered here */
+	__u64 epoch;
 	__u64 pc;
 	__u64 depth;
 	__u64 bp; /* less the stack pointer */
 	__u32 python;
 	__u32 caller;
-	__u32 id; /* the stack that came of it */
+	__u32 id; /* the stack that came of it, 0: nothing is remembered here */
 	__u32 words;
 	__u32 bytes; /* of the stack, from the stack pointer on */
 	__u32 follows; /* whether the frame pointer that it began with was followed */
@@ -291,7 +300,7 @@ static __always_inline __u32 recall(struct native_slot *slot)
 	memo = memo_of(slot);
 	bytes = memo->bytes;
 	words = memo->words;
-	if (memo->epoch != walk->epoch || memo->pc != slot->from.pc || memo->depth != deep ||
+	if (!memo->id || memo->epoch != walk->epoch || memo->pc != slot->from.pc || memo->depth != deep ||
 	    memo->python != walk->python || memo->caller != walk->caller)
 		goto fresh;
 	if (memo->follows && memo->bp != slot->from.bp - sp)
@@ -311,7 +320,8 @@ static __always_inline __u32 recall(struct native_slot *slot)
 	}
 	return memo->id;
 fresh:
-	memo->epoch = 0;
+	memo->id = 0;
+	memo->epoch = walk->epoch;
 	memo->pc = slot->from.pc;
 	memo->depth = deep;
 	memo->bp = slot->from.bp - sp;
@@ -386,13 +396,14 @@ static __always_inline __u32 send_walk(struct native_slot *slot)
 static __always_inline void add_native(struct vs_header *head, __u32 process, struct place place)
 {
 	struct vs_native *native = bpf_map_lookup_elem(&natives, &process);
+	__u64 *behind = bpf_map_lookup_elem(&replaced, &process);
 	struct vs_stack_mixed *walk;
 	struct native_slot *slot;
 	struct memo *memo;
 	__u32 *known, id, fit;
 	__u64 key;
 
-	if (!native || native->mode == VS_NATIVE_NEVER || !place.pc)
+	if (!native || !behind || native->mode == VS_NATIVE_NEVER || !place.pc)
 		return;
 	slot = take_native_slot();
 	if (!slot) {
@@ -408,7 +419,8 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 		walk->python = 0;
 		walk->caller = head->stack;
 	}
-	walk->epoch = native->epoch;
+	/* Both rise only: where the sum is the same, both are. */
+	walk->epoch = native->epoch + *behind;
 	slot->from = place;
 	id = recall(slot);
 	if (id)
@@ -455,10 +467,8 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 	if (!id)
 		count(VS_COUNT_NATIVE_LOST);
 remember:
-	if (id && fit) {
+	if (fit)
 		memo->id = id;
-		memo->epoch = walk->epoch;
-	}
 out:
 	if (id) {
 		head->stack = id;

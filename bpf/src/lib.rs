@@ -50,6 +50,8 @@ pub mod map {
     pub const STEP_RANGE: &str = "step_range";
     /// `struct vs_native` by process index.
     pub const NATIVES: &str = "natives";
+    /// How often code was mapped over other code, by process index.
+    pub const REPLACED: &str = "replaced";
     /// Unwind rules, `struct vs_rules` by set.
     pub const RULES: &str = "rules";
     /// Code objects that were announced.

@@ -5,7 +5,7 @@
 
 mod stacks;
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use crossbeam_channel::Sender;
 use rustc_hash::FxHashMap;
@@ -134,6 +134,13 @@ impl Decoder {
 
     fn process_mut(&mut self, index: u16) -> Option<&mut Traced> {
         self.processes.get_mut(usize::from(index))?.as_mut()
+    }
+
+    /// Whether code that a process has mapped lies where other code was; what was known of that is
+    /// forgotten then, and stacks of the time before are counted as stale.
+    pub fn is_replaced(&mut self, index: u16, addresses: Range<u64>) -> bool {
+        self.process_mut(index)
+            .is_some_and(|traced| traced.code.is_replaced(addresses))
     }
 
     /// Forgets the process that has an index: another one can have it.

@@ -47,6 +47,8 @@ pub struct ReaderMaps {
     pub codes: BpfHashMap<MapData, [u64; 2], [u32; 2]>,
     /// What unwinding needs, by process.
     pub natives: Array<MapData, NativeValue>,
+    /// How often a process's code was replaced; the reader's to write.
+    pub replaced: Array<MapData, u64>,
     /// Unwind rules, by set.
     pub rules: Array<MapData, RulesValue>,
 }
@@ -210,6 +212,7 @@ impl Loaded {
                 .map_err(|error| load_error(&error))?,
             codes: BpfHashMap::try_from(take(map::CODES)?).map_err(|error| load_error(&error))?,
             natives: Array::try_from(Map::Array(natives)).map_err(|error| load_error(&error))?,
+            replaced: Array::try_from(take(map::REPLACED)?).map_err(|error| load_error(&error))?,
             rules: Array::try_from(take(map::RULES)?).map_err(|error| load_error(&error))?,
         })
     }

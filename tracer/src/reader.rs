@@ -2,6 +2,7 @@
 
 use std::{
     mem,
+    ops::Range,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -37,6 +38,8 @@ pub(crate) enum Notice {
         info: Box<ProcessInfo>,
         traced: Box<Traced>,
     },
+    /// It has mapped code at these addresses.
+    Mapped { index: u16, addresses: Range<u64> },
     /// The process with this index has ended: nothing of it comes any more.
     Ended { index: u16 },
     /// Its probes are off too: the index is to be free.
@@ -76,14 +79,20 @@ struct Lost {
 struct Known<'a> {
     codes: &'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>,
     natives: &'a aya::maps::Array<aya::maps::MapData, NativeValue>,
+    replaced: &'a aya::maps::Array<aya::maps::MapData, u64>,
 }
 
 impl<'a> Known<'a> {
     fn of(
         codes: &'a aya::maps::HashMap<aya::maps::MapData, [u64; 2], [u32; 2]>,
         natives: &'a aya::maps::Array<aya::maps::MapData, NativeValue>,
+        replaced: &'a aya::maps::Array<aya::maps::MapData, u64>,
     ) -> Known<'a> {
-        Known { codes, natives }
+        Known {
+            codes,
+            natives,
+            replaced,
+        }
     }
 }
 
@@ -96,8 +105,9 @@ impl KnownCodes for Known<'_> {
     }
 
     fn epoch(&self, process: u16) -> Option<u64> {
-        let native = self.natives.get(&u32::from(process), 0).ok()?;
-        Some(native.0.epoch)
+        let index = u32::from(process);
+        let native = self.natives.get(&index, 0).ok()?;
+        Some(native.0.epoch + self.replaced.get(&index, 0).ok()?)
     }
 }
 
@@ -178,6 +188,15 @@ impl Reader {
                     ));
                     self.decoder.set(index, *traced);
                 }
+                Notice::Mapped { index, addresses } => {
+                    if self.decoder.is_replaced(index, addresses) {
+                        let index = u32::from(index);
+                        let count = self.maps.replaced.get(&index, 0).unwrap_or(0);
+                        // Should the kernel refuse, it goes on in a time that is over, and its
+                        // stacks are counted as lost.
+                        let _ = self.maps.replaced.set(index, count + 1, 0);
+                    }
+                }
                 Notice::Ended { index } => self.ended.push(index),
                 Notice::Retired { index } => self.retired.push(index),
             }
@@ -194,13 +213,13 @@ impl Reader {
             let known =
                 wire::process(&item).is_none_or(|index| self.decoder.process(index).is_some());
             if known {
-                let known = Known::of(&self.maps.codes, &self.maps.natives);
+                let known = Known::of(&self.maps.codes, &self.maps.natives, &self.maps.replaced);
                 self.decoder.decode(&item, &known, batch);
             } else {
                 let late = item.to_vec();
                 drop(item);
                 self.take_notice(batch);
-                let known = Known::of(&self.maps.codes, &self.maps.natives);
+                let known = Known::of(&self.maps.codes, &self.maps.natives, &self.maps.replaced);
                 self.decoder.decode(&late, &known, batch);
             }
             for (set, rules) in self.decoder.rules.changes() {

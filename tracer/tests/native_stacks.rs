@@ -4,38 +4,26 @@
 //! The functions have frames of every kind, and are built with frame pointers and without; one
 //! library is deleted while it is in use. `VRAMSCOPE_ALL=1` runs every CPython that is installed.
 
+mod native_support;
+
 use std::{
     collections::HashMap,
     io::{BufRead as _, BufReader, Write as _},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
-    sync::Arc,
     thread::JoinHandle,
 };
 
-use vramscope_events::{Event, Frame, FrameId, FrameKind, StackId};
 use vramscope_test_support::injection_library;
-use vramscope_tracer::{Native, Options, Session, kernel};
+use vramscope_tracer::{Native, Options, Session};
+
+use native_support::{CUT, LIBRARIES, Seen, Stack, build, interpreter, why_not};
 
 const EVENTS: usize = 5_100;
 const THREADS: usize = 3;
 /// One for each way in which Python tells where the interpreter was called.
 const VERSIONS: [&str; 3] = ["3.10", "3.11", "3.12"];
 const MORE_VERSIONS: [&str; 3] = ["3.8", "3.9", "3.13"];
-/// Libraries, and how they are built.
-const LIBRARIES: [(&str, &[&str]); 4] = [
-    ("fp", &["-O2", "-fno-omit-frame-pointer"]),
-    ("nofp", &["-O2", "-fomit-frame-pointer"]),
-    ("plain", &["-O0"]),
-    ("deleted", &["-O2", "-fomit-frame-pointer"]),
-];
-
-/// Says that a stack goes on.
-const CUT: &str = "[not unwound further]";
-
-/// Functions, innermost first.
-type Stack = Vec<String>;
-
 #[test]
 fn machine_code_stacks_are_exact() {
     if let Some(reason) = why_not() {
@@ -122,62 +110,6 @@ fn unloaded_code_is_forgotten() {
     assert_eq!(wrong, 0);
     assert!(right > 0);
     assert_eq!(none > 0, seen.lost > 0, "what is missing is counted");
-}
-
-fn why_not() -> Option<String> {
-    kernel::checks()
-        .into_iter()
-        .find(|check| check.standing == kernel::Standing::Missing)
-        .map(|check| check.to_string())
-}
-
-fn interpreter(version: &str) -> Option<PathBuf> {
-    let home = std::env::var_os("HOME")?;
-    let versions = Path::new(&home).join(".pyenv/versions");
-    let mut found: Vec<PathBuf> = std::fs::read_dir(versions)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            name.starts_with(&format!("{version}."))
-        })
-        .map(|entry| entry.path().join(format!("bin/python{version}")))
-        .collect();
-    found.push(format!("/usr/bin/python{version}").into());
-    found.push(format!("/usr/local/bin/python{version}").into());
-    found.into_iter().find(|path| path.exists())
-}
-
-fn build(directory: &Path) {
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let build = |name: &str, source: &str, options: &[&str]| {
-        let status = Command::new("cc")
-            .args(["-shared", "-fPIC", "-Wl,-rpath,$ORIGIN", "-L"])
-            .arg(directory)
-            .arg("-o")
-            .arg(directory.join(name))
-            .arg(sources.join(source))
-            .args(options)
-            .status()
-            .expect("a C compiler");
-        assert!(status.success());
-    };
-    build("libc10.so", "python_stacks/libc10.c", &["-O1"]);
-    build(
-        "libcore.so",
-        "native_stacks/core.c",
-        &["-O2", "-l:libc10.so"],
-    );
-    for (prefix, options) in LIBRARIES {
-        let prefix_option = format!("-DPREFIX={prefix}");
-        let options = [options, &[&prefix_option, "-l:libcore.so"]].concat();
-        build(
-            &format!("libchain_{prefix}.so"),
-            "native_stacks/chain.c",
-            &options,
-        );
-    }
 }
 
 fn compare(interpreter: &Path) {
@@ -307,67 +239,8 @@ fn listen(session: &Session) -> JoinHandle<Seen> {
     std::thread::spawn(move || {
         let mut seen = Seen::default();
         for record in records.into_iter().flatten() {
-            match record.event {
-                Event::Frame { id, frame } => drop(seen.frames.insert(id, frame)),
-                Event::Stack { id, frames } => drop(seen.stacks.insert(id, frames)),
-                Event::Alloc(alloc) => drop(seen.events.insert(alloc.address.0, alloc.stack)),
-                Event::Lost { count, .. } => seen.lost += count,
-                _ => {}
-            }
+            seen.take(record);
         }
         seen
     })
-}
-
-#[derive(Default)]
-struct Seen {
-    frames: HashMap<FrameId, Arc<Frame>>,
-    stacks: HashMap<StackId, Arc<[FrameId]>>,
-    events: HashMap<u64, StackId>,
-    lost: u64,
-}
-
-impl Seen {
-    fn frames(&self, number: u64) -> Option<impl Iterator<Item = &Frame>> {
-        let stack = self.stacks.get(self.events.get(&number)?)?;
-        Some(
-            stack
-                .iter()
-                .filter_map(|id| self.frames.get(id).map(Arc::as_ref)),
-        )
-    }
-
-    /// All functions of an event's stack.
-    fn whole(&self, number: u64) -> Option<Stack> {
-        let frames = self.frames(number)?;
-        Some(frames.map(|frame| frame.function.to_string()).collect())
-    }
-
-    /// The chain's own functions: what stands before the Python function that began it, without
-    /// those that lead from one to the other.
-    fn chain(&self, number: u64) -> Option<Stack> {
-        let mut chain = Vec::new();
-        let mut begun = false;
-        for frame in self.frames(number)? {
-            let own = match frame.kind {
-                FrameKind::Python => {
-                    begun |= &*frame.function == "one";
-                    ["inner", "outer"].contains(&&*frame.function)
-                }
-                FrameKind::Native => {
-                    frame.file.contains("libchain_")
-                        || &*frame.function == CUT
-                        || ["by_sort", "compare"].contains(&&*frame.function)
-                }
-                FrameKind::Backward => false,
-            };
-            if begun {
-                return Some(chain);
-            }
-            if own {
-                chain.push(frame.function.to_string());
-            }
-        }
-        None
-    }
 }

@@ -208,7 +208,7 @@ struct vs_stack_mixed {
 	struct vs_header head;
 	vs_u32 python; /* id of a vs_stack, 0: no Python frames */
 	vs_u32 caller; /* id of the stack that called backward() for it, 0: none */
-	vs_u64 epoch;  /* vs_native.epoch when it was taken */
+	vs_u64 epoch;  /* which code the process had, see vs_native.epoch */
 	vs_u32 count;
 	vs_u32 state;  /* enum vs_walk_state */
 	vs_u64 native[VS_MAX_NATIVE];
@@ -247,7 +247,8 @@ struct vs_native {
 	vs_u64 interpreter_start; /* the interpreter's code; both 0 where there is none */
 	vs_u64 interpreter_end;
 	/* Rises when code is unloaded: what was known of addresses is forgotten. The reader gives each
-	 * process its first one, so that no two processes ever have the same. */
+	 * process its first one, so that no two processes ever have the same; stacks carry the sum of
+	 * it and of how often code was replaced otherwise. */
 	vs_u64 epoch;
 	vs_u64 loader_state; /* address of r_debug.r_state of the dynamic loader, 0: not known */
 	vs_u32 mode;         /* enum vs_native_mode */
@@ -340,7 +341,7 @@ enum vs_counter {
  * The reader makes it (a sealed memfd) and sends its descriptor with VS_SETUP. The ring's words
  * begin VS_SHARED_BYTES into it; see the crate vramscope-ring. */
 #define VS_SHARED_MAGIC 0x31726d76u
-#define VS_PROTOCOL 1
+#define VS_PROTOCOL 2
 #define VS_SHARED_BYTES 4096
 
 struct vs_shared {
@@ -366,9 +367,11 @@ enum vs_message {
 	VS_SETUP = 2,  /* struct vs_setup, with the descriptor */
 	VS_RESCAN = 3, /* struct vs_plain: libraries were loaded, look again */
 	VS_LEAVE = 4,  /* struct vs_plain: undo everything */
-	VS_HOOKED = 5, /* struct vs_hooked, the answer to VS_SETUP and VS_RESCAN */
+	VS_HOOKED = 5, /* struct vs_hooked, the answer to VS_SETUP, VS_RESCAN and VS_REPLACED */
 	VS_LEFT = 6,   /* struct vs_left, the answer to VS_LEAVE */
 	VS_CUPTI = 7,  /* struct vs_hooked with the CUPTI entry: its state has changed */
+	/* struct vs_plain: other code lies where code was, look again and forget the stacks */
+	VS_REPLACED = 8,
 };
 
 struct vs_plain {

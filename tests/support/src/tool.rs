@@ -19,6 +19,8 @@ use crate::injection_library;
 pub struct Tool {
     binary: PathBuf,
     environment: Vec<(String, String)>,
+    /// What starts it, if not we ourselves.
+    front: Option<PathBuf>,
 }
 
 /// What a finished run left.
@@ -53,7 +55,14 @@ impl Tool {
         Tool {
             binary: path.as_ref().to_owned(),
             environment: Vec::new(),
+            front: None,
         }
+    }
+
+    /// Has it started by another program, which is given the binary and its arguments.
+    pub fn behind(mut self, front: impl AsRef<Path>) -> Tool {
+        self.front = Some(front.as_ref().to_owned());
+        self
     }
 
     /// Sets an environment variable of it.
@@ -64,7 +73,14 @@ impl Tool {
 
     /// A command of it, for tests that need more than this.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = match &self.front {
+            Some(front) => {
+                let mut command = Command::new(front);
+                command.arg(&self.binary);
+                command
+            }
+            None => Command::new(&self.binary),
+        };
         command.env("VRAMSCOPE_INJECTION", injection_library());
         command.envs(self.environment.iter().cloned());
         command

@@ -40,6 +40,9 @@ pub struct Live {
     pub stacks: StackCache,
     /// Rises when a code object that was sent is freed: stacks of before are then unknown.
     pub epoch: AtomicU64,
+    /// Rises when other machine code lies where some was: stacks with machine code of before are
+    /// then unknown.
+    pub replaced: AtomicU64,
     /// The next code object's id.
     pub next_code: AtomicU32,
     /// The next stack's id.
@@ -102,12 +105,14 @@ pub fn enter() -> Option<Inside> {
     Some(Inside { live })
 }
 
-/// Makes the session learn anew how to unwind.
-pub fn forget_rules() {
+/// Makes the session learn anew how to unwind; with `stacks`, also send the stacks anew.
+pub fn forget_code(stacks: bool) {
     if let Some(inside) = enter()
         && let Some(unwinder) = &inside.live().unwinder
     {
         unwinder.rules.clear();
+        let replaced = &inside.live().replaced;
+        replaced.fetch_add(u64::from(stacks), Ordering::Relaxed);
     }
 }
 

@@ -149,6 +149,7 @@ impl Session {
             codes: CodeTable::new(zeroed(CODES), zeroed(CODES)),
             stacks: StackCache::new(zeroed(STACKS)),
             epoch: AtomicU64::new(1),
+            replaced: AtomicU64::new(1),
             next_code: AtomicU32::new(1),
             next_stack: AtomicU32::new(1),
             executing: Executing::default(),
@@ -188,10 +189,11 @@ impl Session {
             let (message, bytes, _) = socket.receive::<vs_plain>()?;
             match message.message {
                 _ if bytes == 0 => return Ok(false),
-                wire::vs_message_VS_RESCAN => {
+                wire::vs_message_VS_RESCAN | wire::vs_message_VS_REPLACED => {
                     self.pointers.scan();
                     // A library may have gone and another one come in its place.
-                    live::forget_rules();
+                    let stacks = message.message == wire::vs_message_VS_REPLACED;
+                    live::forget_code(stacks);
                     socket.send(&self.report(wire::vs_message_VS_HOOKED))?;
                 }
                 wire::vs_message_VS_LEAVE => return Ok(true),

@@ -38,7 +38,7 @@ use crate::{
 
 use self::{
     peer::greet,
-    reader::{Peer, Reader},
+    reader::{News, Reader},
 };
 
 /// How often the wish to end is looked at.
@@ -75,11 +75,11 @@ impl Injected {
     ) -> io::Result<(Injected, Vec<JoinHandle<()>>)> {
         let board = Arc::new(Mutex::new(Board::default()));
         let leave = Arc::new(AtomicBool::new(false));
-        let (newcomer, newcomers) = unbounded();
+        let (news, all_news) = unbounded();
         let (told, first) = unbounded();
         let path = listener.path().to_owned();
         let (names, nameless) = unbounded();
-        let reader = Reader::new(newcomers, sender.clone(), names, stop);
+        let reader = Reader::new(all_news, sender.clone(), names, stop);
         let reader = named("ring-reader", move || reader.run())?;
         let to = sender.clone();
         let namer = named("symbols", move || name_frames(&nameless, &to))?;
@@ -88,7 +88,7 @@ impl Injected {
             wishes,
             board: Arc::clone(&board),
             leave: Arc::clone(&leave),
-            newcomer,
+            news,
             told,
             sender,
         };
@@ -131,7 +131,7 @@ struct Host {
     wishes: Wishes,
     board: Shareable,
     leave: Arc<AtomicBool>,
-    newcomer: Sender<Peer>,
+    news: Sender<News>,
     told: Sender<Result<ProcessInfo, String>>,
     sender: Sender<Vec<Record>>,
 }
@@ -150,11 +150,11 @@ impl Host {
                 }
             };
             let (wishes, board) = (self.wishes.clone(), Arc::clone(&self.board));
-            let (leave, newcomer) = (Arc::clone(&self.leave), self.newcomer.clone());
+            let (leave, news) = (Arc::clone(&self.leave), self.news.clone());
             let (told, sender) = (self.told.clone(), self.sender.clone());
             // A thread for each: a process that is slow to answer keeps no other one waiting.
             let guest = named("injection-guest", move || {
-                let (greeted, peer) = match greet(connection, &wishes, &board) {
+                let (greeted, peer) = match greet(connection, &wishes, &board, news.clone()) {
                     Ok(greeted) => greeted,
                     Err(error) => {
                         let _ = told.send(Err(error.to_string()));
@@ -162,7 +162,7 @@ impl Host {
                     }
                 };
                 let info = peer.info.clone();
-                if newcomer.send(peer).is_err() {
+                if news.send(News::Came(Box::new(peer))).is_err() {
                     return None;
                 }
                 let _ = told.send(Ok(info));

@@ -1,7 +1,7 @@
 //! One injected process: the greeting, its hooks, the parting.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::HashMap,
     io,
     sync::{
         Mutex,
@@ -12,22 +12,28 @@ use std::{
 
 use crossbeam_channel::{Sender, bounded};
 use vramscope_events::{Pid, ProbeState, ProbeView, Record};
-use vramscope_python::{FindError, Process, Python};
+use vramscope_python::{FindError, Mapping, Process, Python};
 use vramscope_wire as wire;
 use vramscope_wire::{
     VS_PROTOCOL, VS_SYMBOL_BYTES, vs_hello, vs_hook_report, vs_hooked, vs_left,
     vs_message_VS_HELLO, vs_message_VS_HOOKED, vs_message_VS_LEAVE, vs_message_VS_LEFT,
-    vs_message_VS_RESCAN, vs_message_VS_SETUP, vs_plain, vs_python, vs_setup,
+    vs_message_VS_REPLACED, vs_message_VS_RESCAN, vs_message_VS_SETUP, vs_plain, vs_python,
+    vs_setup,
 };
 
-use super::{clock, reader::Peer, shared::Shared, socket::Connection};
+use super::{
+    clock,
+    reader::{News, Peer},
+    shared::Shared,
+    socket::Connection,
+};
 use crate::{
     board::{Board, lock},
     native::Native,
     nvml::Watch,
     python::walk_configuration,
     target,
-    unwind::code::CodeMap,
+    unwind::{code::CodeMap, mapped},
 };
 
 /// How long an answer may take. A process that is stopped gives none.
@@ -98,7 +104,8 @@ pub struct Greeted {
     connection: Connection,
     process: Process,
     environment: HashMap<String, String>,
-    files: BTreeSet<String>,
+    code: Vec<Mapping>,
+    news: Sender<News>,
 }
 
 /// Greets a library: it gets its memory, places its hooks and tells of them.
@@ -109,6 +116,7 @@ pub fn greet(
     connection: Connection,
     wishes: &Wishes,
     board: &Mutex<Board>,
+    news: Sender<News>,
 ) -> io::Result<(Greeted, Peer)> {
     let hello: vs_hello = answer(&connection)?;
     if hello.message != vs_message_VS_HELLO || hello.protocol != VS_PROTOCOL {
@@ -147,7 +155,8 @@ pub fn greet(
     post(board, &hooked);
     let info = target::info(pid, &mappings, python.as_ref());
     let greeted = Greeted {
-        files: files(&process),
+        code: code(&process),
+        news,
         connection,
         process: process.clone(),
         environment,
@@ -273,13 +282,26 @@ impl Greeted {
     }
 
     fn look(&mut self) -> io::Result<()> {
-        let files = files(&self.process);
-        if files == self.files {
+        let code = code(&self.process);
+        if code == self.code {
             return Ok(());
         }
-        self.files = files;
+        let replaced = mapped::has_gone(&self.code, &code);
+        self.code = code;
+        if replaced {
+            // Before the library sends its stacks anew: they are to get their new names.
+            let (done, is_done) = bounded(0);
+            let pid = Pid(self.process.pid());
+            if self.news.send(News::Replaced { pid, done }).is_ok() {
+                // It ends without a word when the reader does.
+                let _ = is_done.recv();
+            }
+        }
         let rescan = vs_plain {
-            message: vs_message_VS_RESCAN,
+            message: match replaced {
+                true => vs_message_VS_REPLACED,
+                false => vs_message_VS_RESCAN,
+            },
             pad: 0,
         };
         // The answer comes among the news.
@@ -328,15 +350,11 @@ impl Greeted {
     }
 }
 
-/// The libraries that a process has mapped.
-fn files(process: &Process) -> BTreeSet<String> {
-    process
-        .mappings()
-        .into_iter()
-        .flatten()
-        .filter_map(|mapping| mapping.file_name().map(str::to_owned))
-        .filter(|name| name.contains(".so"))
-        .collect()
+/// The code that a process has mapped, or made.
+fn code(process: &Process) -> Vec<Mapping> {
+    let mut mappings = process.mappings().unwrap_or_default();
+    mappings.retain(|mapping| mapping.permissions.execute);
+    mappings
 }
 
 fn post(board: &Mutex<Board>, hooked: &vs_hooked) {

@@ -39,6 +39,14 @@ pub struct Peer {
     pub shared: Shared,
 }
 
+/// What the reader is told.
+pub enum News {
+    /// A process more.
+    Came(Box<Peer>),
+    /// In one of them, other code lies where code was. `done` is dropped when that is known here.
+    Replaced { pid: Pid, done: Sender<()> },
+}
+
 /// Everything was sent whole: there is nothing to look up again.
 struct NothingMore;
 
@@ -71,15 +79,15 @@ pub struct Reader {
     undecodable: u64,
     clock: Clock,
     lines: Vec<Line>,
-    newcomers: Receiver<Peer>,
+    news: Receiver<News>,
     sender: Sender<Vec<Record>>,
     stop: Arc<AtomicBool>,
 }
 
 impl Reader {
-    /// A reader of the rings that come through `newcomers`, until `stop`.
+    /// A reader of the rings of processes that come among the `news`, until `stop`.
     pub fn new(
-        newcomers: Receiver<Peer>,
+        news: Receiver<News>,
         sender: Sender<Vec<Record>>,
         names: Sender<Nameless>,
         stop: Arc<AtomicBool>,
@@ -89,7 +97,7 @@ impl Reader {
             undecodable: 0,
             clock: Clock::new(),
             lines: Vec::new(),
-            newcomers,
+            news,
             sender,
             stop,
         }
@@ -102,7 +110,7 @@ impl Reader {
             // Read before the rings are emptied: what was written before the stop is then there.
             let stopping = self.stop.load(Ordering::Acquire);
             let mut batch = Vec::new();
-            self.welcome(&mut batch);
+            self.take_news(&mut batch);
             let look = last_look.elapsed() >= HOUSEKEEPING || stopping;
             if look {
                 last_look = Instant::now();
@@ -128,8 +136,19 @@ impl Reader {
         }
     }
 
-    fn welcome(&mut self, batch: &mut Vec<Record>) {
-        while let Ok(peer) = self.newcomers.try_recv() {
+    fn take_news(&mut self, batch: &mut Vec<Record>) {
+        while let Ok(news) = self.news.try_recv() {
+            let peer = match news {
+                News::Came(peer) => *peer,
+                News::Replaced { pid, done } => {
+                    let index = self.lines.iter().position(|line| line.pid == pid);
+                    if let Some(index) = index {
+                        self.decoder.is_replaced(index as u16, 0..u64::MAX);
+                    }
+                    drop(done);
+                    continue;
+                }
+            };
             let pid = peer.info.pid;
             batch.push(record(
                 pid,

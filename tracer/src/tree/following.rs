@@ -2,6 +2,7 @@
 
 use std::{
     mem,
+    ops::Range,
     time::{Duration, Instant},
 };
 
@@ -11,7 +12,7 @@ use super::{
     Member, Part, Tree,
     sideband::{Happening, Sideband},
 };
-use crate::{plan, target};
+use crate::{native::Native, plan, reader::Notice, target};
 
 /// A child that is to run another program does so within this time; until then it is a copy of its
 /// parent that is not worth its probes.
@@ -71,7 +72,12 @@ impl Tree {
                         self.executed(pid);
                     }
                 }
-                Happening::Mapped { pid, file } => {
+                Happening::Mapped {
+                    pid,
+                    file,
+                    addresses,
+                } => {
+                    self.tell_mapped(pid, addresses);
                     if self.members.contains_key(&pid) && self.is_awaited(&file) {
                         self.due.entry(pid).or_insert(now + UNTIL_LOADED);
                     }
@@ -101,6 +107,20 @@ impl Tree {
             self.look();
         }
         self.look_at_due();
+    }
+
+    /// Has the reader look whether a library was mapped over: the loader's word is of what the
+    /// loader does.
+    fn tell_mapped(&self, pid: u32, addresses: Range<u64>) {
+        if self.native != Native::Never
+            && let Some(Member {
+                part: Part::Probed(probed),
+                ..
+            }) = self.members.get(&pid)
+        {
+            let index = probed.index;
+            let _ = self.notices.send(Notice::Mapped { index, addresses });
+        }
     }
 
     fn is_probed(&self, pid: u32) -> bool {
@@ -154,6 +174,8 @@ impl Tree {
             }
             self.due.remove(&pid);
             self.look_at(pid);
+            // Nobody told where something was mapped, or not of all.
+            self.tell_mapped(pid, 0..u64::MAX);
         }
         self.post();
     }

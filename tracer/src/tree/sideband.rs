@@ -4,7 +4,7 @@
 //! opened for each of its threads on each processor, and still miss threads that come meanwhile.
 //! No samples are taken; the kernel writes a record where a process forks, and no program runs.
 
-use std::{fs, io};
+use std::{fs, io, ops::Range};
 
 use perf_event_open::{
     config::{Cpu, ExtraRecord, Mmap, Opts, Proc, RecordIdFormat},
@@ -34,12 +34,14 @@ pub enum Happening {
         /// Who.
         pid: u32,
     },
-    /// It can run code of a file from here on.
+    /// It can run code of a file, or code that it made, from here on.
     Mapped {
         /// Who.
         pid: u32,
-        /// The file's name, without its folders.
+        /// The file's name, without its folders; in brackets or behind `//` where there is none.
         file: Vec<u8>,
+        /// Where.
+        addresses: Range<u64>,
     },
     /// Its first thread has ended: most often with all others.
     Ended {
@@ -67,12 +69,17 @@ impl Sideband {
     /// # Errors
     /// It does not let us: `CAP_PERFMON` is missing, or perf_event_open(2) is forbidden.
     pub fn open() -> io::Result<Sideband> {
+        Sideband::with_rings(RING_PAGES)
+    }
+
+    /// With rings of so many pages, as a power of two.
+    fn with_rings(pages: u8) -> io::Result<Sideband> {
         let processors = fs::read_to_string("/sys/devices/system/cpu/online")?;
         let rings = numbers(processors.trim())
             .map(|processor| {
                 let target = (Proc::ALL, Cpu(processor));
                 let counter = Counter::new(Software::Dummy, target, options())?;
-                let sampler = counter.sampler(RING_PAGES)?;
+                let sampler = counter.sampler(pages)?;
                 counter.enable()?;
                 Ok((sampler, counter))
             })
@@ -142,7 +149,15 @@ fn happening(record: Record) -> Option<(u64, Happening)> {
             let pid = map.task.pid;
             let path = map.file.into_bytes();
             let file = path.rsplit(|byte| *byte == b'/').next()?.to_vec();
-            Some((time, Happening::Mapped { pid, file }))
+            let addresses = map.addr..map.addr.saturating_add(map.len);
+            Some((
+                time,
+                Happening::Mapped {
+                    pid,
+                    file,
+                    addresses,
+                },
+            ))
         }
         Record::LostRecords(lost) => {
             let time = lost.record_id.and_then(|id| id.time).unwrap_or(0);
@@ -178,14 +193,52 @@ mod tests {
         assert_eq!(numbers("").count(), 0);
     }
 
-    #[test]
-    fn a_process_is_born_executes_and_ends() {
-        let sideband = match Sideband::open() {
-            Ok(sideband) => sideband,
+    fn opened(pages: u8) -> Option<Sideband> {
+        match Sideband::with_rings(pages) {
+            Ok(sideband) => Some(sideband),
             Err(error) => {
                 vramscope_test_support::skip("tree::sideband", &error.to_string());
-                return;
+                None
             }
+        }
+    }
+
+    /// More happens than a ring of one page has room for, and nobody looks.
+    #[test]
+    fn a_ring_that_runs_over_says_how_much_it_lost() {
+        let Some(sideband) = opened(0) else {
+            return;
+        };
+        let run = || Command::new("/bin/true").spawn().unwrap().wait().unwrap();
+        let processors =
+            numbers(&fs::read_to_string("/sys/devices/system/cpu/online").unwrap()).count() as u64;
+        for _ in 0..40 * processors {
+            run();
+        }
+        // A ring tells of its loss once it has room.
+        let until = Instant::now() + Duration::from_secs(60);
+        let mut seen = sideband.take();
+        let lost = |seen: &[Happening]| -> u64 {
+            let counts = seen.iter().map(|happening| match happening {
+                Happening::Lost { count } => *count,
+                _ => 0,
+            });
+            counts.sum()
+        };
+        while lost(&seen) == 0 {
+            assert!(Instant::now() < until, "{} seen", seen.len());
+            run();
+            seen.extend(sideband.take());
+        }
+        // What came before the loss is there.
+        let forked = |happening: &Happening| matches!(happening, Happening::Forked { .. });
+        assert!(seen.iter().any(forked), "{seen:?}");
+    }
+
+    #[test]
+    fn a_process_is_born_executes_and_ends() {
+        let Some(sideband) = opened(RING_PAGES) else {
+            return;
         };
         let mut child = Command::new("/bin/true").spawn().unwrap();
         let pid = child.id();
@@ -206,7 +259,7 @@ mod tests {
         });
         let executed = seen.iter().position(|h| *h == Happening::Executed { pid });
         let mapped = seen.iter().position(|happening| {
-            matches!(happening, Happening::Mapped { pid: of, file }
+            matches!(happening, Happening::Mapped { pid: of, file, .. }
                 if *of == pid && file.starts_with(b"libc.so"))
         });
         let order = [forked.unwrap(), executed.unwrap(), mapped.unwrap()];

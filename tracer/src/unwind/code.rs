@@ -1,11 +1,10 @@
 //! What lies where in a process.
 
 use std::{
-    cell::OnceCell,
     collections::HashMap,
     fs::File,
     ops::Range,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,9 +16,10 @@ use vramscope_python::{Mapping, Process, Python};
 use vramscope_unwind::Rule;
 
 use super::{
+    mapped::{self, Mapped, index, overlapping},
     merge::{Native, Role},
     names::Nameless,
-    object::CodeFile,
+    object::{CodeFile, Identity},
 };
 use crate::library::Library;
 
@@ -35,31 +35,6 @@ pub struct Module {
     /// The very file that is mapped, where it could be opened: it stays readable when it is deleted
     /// or unloaded, and its inode is not given to another one.
     pub object: Option<CodeFile>,
-}
-
-/// What tells a file from another one that comes in its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    changed: (i64, i64),
-}
-
-/// A mapping, and its file once that was asked for.
-#[derive(Debug)]
-struct Mapped {
-    mapping: Mapping,
-    module: OnceCell<Arc<Module>>,
-}
-
-impl Mapped {
-    fn new(mapping: Mapping) -> Mapped {
-        Mapped {
-            mapping,
-            module: OnceCell::new(),
-        }
-    }
 }
 
 /// Where the interpreter runs Python frames: offsets in its file.
@@ -80,6 +55,8 @@ pub struct CodeMap {
     closed: bool,
     /// Something of that time was asked for and is not known.
     missed: bool,
+    /// Code was found to be replaced that nobody has told of yet.
+    replaced: bool,
     /// Executable mappings, by address.
     mappings: Vec<Mapped>,
     /// Those that were there from the beginning, and at every look since.
@@ -106,6 +83,7 @@ impl CodeMap {
             epoch: None,
             closed: false,
             missed: false,
+            replaced: false,
             mappings: Vec::new(),
             steady: Vec::new(),
             frames: FxHashMap::default(),
@@ -141,12 +119,49 @@ impl CodeMap {
         if self.closed {
             mappings = self.steady.iter().cloned().map(Mapped::new).collect();
         }
+        self.replaced = false;
         self.epoch = Some(epoch);
         self.frames.clear();
         self.rules.clear();
         self.mappings = mappings;
         self.prune();
         true
+    }
+
+    /// Looks whether what is mapped at these addresses by now is other code than was known there. If
+    /// so, the time of those mappings is over; where nobody counts times, a new one begins.
+    pub fn is_replaced(&mut self, addresses: Range<u64>) -> bool {
+        let known = !overlapping(&self.mappings, &addresses).is_empty()
+            || self.frames.keys().any(|known| addresses.contains(known));
+        if known
+            && !self.closed
+            && let Some(now) = self.read()
+        {
+            self.look_for_replaced(&now, &addresses);
+            if self.epoch.is_none() {
+                self.mappings = now;
+            }
+        }
+        std::mem::take(&mut self.replaced)
+    }
+
+    fn look_for_replaced(&mut self, now: &[Mapped], addresses: &Range<u64>) {
+        let asked = self.frames.keys().copied();
+        if !mapped::is_replaced(&self.mappings, now, addresses, asked) {
+            return;
+        }
+        self.frames.clear();
+        self.rules.clear();
+        if self.epoch.is_some() {
+            self.replaced = true;
+            self.close();
+        }
+    }
+
+    /// What comes yet of this time can be told where nothing ever changed.
+    fn close(&mut self) {
+        self.closed = true;
+        self.mappings = self.steady.iter().cloned().map(Mapped::new).collect();
     }
 
     /// Whether an address of code that is gone was asked for since this was asked last.
@@ -253,12 +268,12 @@ impl CodeMap {
 
     /// The file of an address, and where in it that is.
     fn find(&mut self, address: u64, now: Now<'_>) -> Option<(Arc<Module>, u64)> {
-        let index = match self.index(address) {
+        let index = match index(&self.mappings, address) {
             Some(index) => index,
             None => {
                 // A library that came since. One that does not exist is asked for once an address.
                 self.refresh(now);
-                let index = self.index(address);
+                let index = index(&self.mappings, address);
                 self.missed |= index.is_none() && self.closed;
                 index?
             }
@@ -274,14 +289,6 @@ impl CodeMap {
         Some((module, offset))
     }
 
-    fn index(&self, address: u64) -> Option<usize> {
-        let behind = self
-            .mappings
-            .partition_point(|mapped| mapped.mapping.start <= address);
-        let index = behind.checked_sub(1)?;
-        (address < self.mappings[index].mapping.end).then_some(index)
-    }
-
     fn module(&mut self, mapping: &Mapping) -> Option<Arc<Module>> {
         let path = mapping.path.clone()?;
         // What lies at the path by now may be a pipe that nobody writes to.
@@ -291,15 +298,7 @@ impl CodeMap {
             options.open(openable).ok()
         });
         let file = file.filter(|file| file.metadata().is_ok_and(|data| data.is_file()));
-        let identity = file.as_ref().and_then(|file| {
-            let data = file.metadata().ok()?;
-            Some(Identity {
-                device: data.dev(),
-                inode: data.ino(),
-                bytes: data.size(),
-                changed: (data.ctime(), data.ctime_nsec()),
-            })
-        });
+        let identity = file.as_ref().and_then(Identity::of);
         let number = &mut self.next_module;
         let module = self
             .modules
@@ -318,7 +317,10 @@ impl CodeMap {
             return;
         }
         if let Some(mappings) = mappings {
-            self.mappings = mappings;
+            self.look_for_replaced(&mappings, &(0..u64::MAX));
+            if !self.closed {
+                self.mappings = mappings;
+            }
         }
     }
 

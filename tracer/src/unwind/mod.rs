@@ -13,8 +13,11 @@
 
 pub mod code;
 pub mod loader;
+pub mod mapped;
 pub mod merge;
 pub mod names;
 pub mod object;
+pub mod symbols;
 pub mod table;
+pub mod tables;
 pub mod walk;

@@ -4,26 +4,21 @@
 //! number at once and its name from a thread of its own, later in the same stream.
 
 use std::{
-    collections::HashMap,
-    fs::File,
-    os::{fd::AsRawFd as _, unix::fs::OpenOptionsExt as _},
-    panic::{AssertUnwindSafe, catch_unwind},
-    path::Path,
-    sync::Arc,
+    collections::HashMap, fs::File, os::unix::fs::OpenOptionsExt as _, path::Path, sync::Arc,
+    time::Duration,
 };
 
-use blazesym::symbolize::{
-    Input, Symbolized, Symbolizer,
-    source::{Elf, Source},
-};
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use vramscope_events::{Event, Frame, FrameId, FrameKind, Pid, Record, Tid};
 
-use super::{code::Module, object::CodeFile};
+use super::{code::Module, object::CodeFile, symbols::Symbols};
 use crate::session::now;
 
 /// Names looked up in one go.
 const BATCH: usize = 256;
+/// Names are asked for when a program does something for the first time, many at once. After so
+/// long without a question the symbols are let go: those of PyTorch take 200 MB.
+const QUIET: Duration = Duration::from_secs(60);
 
 /// A frame that has no name yet.
 #[derive(Debug)]
@@ -40,8 +35,16 @@ pub struct Nameless {
 
 /// Names frames until nobody asks any more.
 pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>) {
-    let mut symbolizer = Symbolizer::new();
-    while let Ok(first) = nameless.recv() {
+    let mut symbols = Symbols::default();
+    loop {
+        let first = match nameless.recv_timeout(QUIET) {
+            Ok(first) => first,
+            Err(RecvTimeoutError::Timeout) => {
+                symbols.forget();
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         let mut waiting = vec![first];
         waiting.extend(nameless.try_iter().take(BATCH - 1));
         let mut by_module: HashMap<*const Module, Vec<Nameless>> = HashMap::new();
@@ -53,7 +56,7 @@ pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>)
         }
         let named = by_module
             .values()
-            .flat_map(|frames| name_of_module(&mut symbolizer, &frames[0].module, frames))
+            .flat_map(|frames| name_of_module(&mut symbols, &frames[0].module, frames))
             .collect();
         if records.send(named).is_err() {
             return;
@@ -63,7 +66,7 @@ pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>)
 
 /// Looks functions up: in the file that holds what was stripped off, where there is one, then in the
 /// file itself.
-fn symbols(symbolizer: &mut Symbolizer, frames: &[Nameless]) -> Vec<Option<String>> {
+fn functions(symbols: &mut Symbols, frames: &[Nameless]) -> Vec<Option<String>> {
     let module = &frames[0].module;
     let Some(object) = &module.object else {
         return Vec::new();
@@ -81,34 +84,12 @@ fn symbols(symbolizer: &mut Symbolizer, frames: &[Nameless]) -> Vec<Option<Strin
             .filter_map(|(index, (_, address))| Some((index, (*address)?)))
             .collect();
         let wanted: Vec<u64> = missing.iter().map(|(_, address)| *address).collect();
-        let found = look_up(symbolizer, file.file(), &wanted);
+        let found = symbols.look_up(file, &wanted);
         for ((index, _), name) in missing.iter().zip(found) {
             names[*index] = name;
         }
     }
     names
-}
-
-/// Looks addresses up in one file. It is foreign: should it make the parser panic, it has no symbols.
-fn look_up(symbolizer: &mut Symbolizer, file: &File, addresses: &[u64]) -> Vec<Option<String>> {
-    // The very file that is open, wherever its name leads by now.
-    let mut elf = Elf::new(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    elf.debug_syms = false;
-    let source = Source::Elf(elf);
-    let found = catch_unwind(AssertUnwindSafe(|| {
-        let found = symbolizer.symbolize(&source, Input::VirtOffset(addresses));
-        let names = found.into_iter().flatten().map(|found| match found {
-            Symbolized::Sym(symbol) => Some(symbol.name.into_owned()),
-            Symbolized::Unknown(_) => None,
-        });
-        names
-            .map(|name| name.filter(|name| !name.is_empty()))
-            .collect()
-    }));
-    found.unwrap_or_else(|_| {
-        *symbolizer = Symbolizer::new();
-        Vec::new()
-    })
 }
 
 /// The file with the symbols that were stripped off another one, where debug packages put it: by the
@@ -130,16 +111,12 @@ fn stripped_off(object: &CodeFile, process: Pid) -> Option<CodeFile> {
     })
 }
 
-fn name_of_module(
-    symbolizer: &mut Symbolizer,
-    module: &Module,
-    frames: &[Nameless],
-) -> Vec<Record> {
-    let mut symbols = symbols(symbolizer, frames).into_iter();
+fn name_of_module(symbols: &mut Symbols, module: &Module, frames: &[Nameless]) -> Vec<Record> {
+    let mut functions = functions(symbols, frames).into_iter();
     frames
         .iter()
         .map(|frame| {
-            let function = symbols
+            let function = functions
                 .next()
                 .flatten()
                 .unwrap_or_else(|| format!("{}+{:#x}", file_name(&module.path), frame.offset));

@@ -4,7 +4,10 @@
 //! and a mapping of a file that somebody then cuts would end us. Nothing in the file is believed:
 //! what points out of it, is too large or not of the kind that linkers write has no rule.
 
-use std::{fs::File, os::unix::fs::FileExt as _};
+use std::{
+    fs::File,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
+};
 
 use object::{
     LittleEndian,
@@ -32,6 +35,30 @@ const MAX_NOTES: usize = 1 << 12;
 /// (Linux Standard Base, 10.6.2).
 const TABLE_HEADER: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
 
+/// What tells a file from another one that comes in its place, and from what it was before it was
+/// written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    changed: (i64, i64),
+}
+
+impl Identity {
+    /// Of a file as it is now.
+    pub fn of(file: &File) -> Option<Identity> {
+        let data = file.metadata().ok()?;
+        Some(Identity {
+            device: data.dev(),
+            inode: data.ino(),
+            bytes: data.size(),
+            // Not when its names or its rights changed: it stays itself when it is deleted.
+            changed: (data.mtime(), data.mtime_nsec()),
+        })
+    }
+}
+
 /// A part of the file that is loaded into memory. Addresses are those of the file, before the load
 /// bias.
 #[derive(Clone, Copy, Debug)]
@@ -51,11 +78,14 @@ pub struct CodeFile {
     table: Option<(u64, u64)>,
     /// What tells it from other builds (`NT_GNU_BUILD_ID`); empty where it has none.
     build_id: Vec<u8>,
+    /// As it was when it was opened.
+    identity: Option<Identity>,
 }
 
 impl CodeFile {
     /// Looks at a file. `None` when it is no ELF file for x86-64.
     pub fn new(file: File) -> Option<CodeFile> {
+        let identity = Identity::of(&file);
         let mut header = [0; size_of::<FileHeader64<LittleEndian>>()];
         file.read_exact_at(&mut header, 0).ok()?;
         let (header, _) = from_bytes::<FileHeader64<LittleEndian>>(&header).ok()?;
@@ -87,6 +117,7 @@ impl CodeFile {
             segments,
             table: None,
             build_id: Vec::new(),
+            identity,
         };
         file.build_id = headers
             .iter()
@@ -110,6 +141,12 @@ impl CodeFile {
     /// The file itself.
     pub fn file(&self) -> &File {
         &self.file
+    }
+
+    /// What it was when it was opened; `None` once it has been written to.
+    pub fn identity(&self) -> Option<Identity> {
+        self.identity
+            .filter(|identity| Identity::of(&self.file) == Some(*identity))
     }
 
     /// What tells it from other builds; empty where it has none.

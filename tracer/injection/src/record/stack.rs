@@ -83,6 +83,7 @@ fn identify(
     let native = frames.map_or(&[][..], Frames::addresses);
     if !native.is_empty() {
         hash ^= NATIVE_SEED;
+        hash = mix(hash, live.replaced.load(Ordering::Relaxed));
         for address in native {
             hash = mix(hash, *address);
         }
