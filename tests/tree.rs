@@ -1,12 +1,16 @@
 //! Trees of processes: ranks, workers, forks.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
 
 use nix::sys::signal::Signal;
+use serde_json::Value;
 use vramscope_test_support::{
     Program, Setup, TORCHES, Tool, has_its_turn, missing,
     report::{number, pairs, tensors, with_devices},
-    root, skip,
+    root, simulated_nvml, skip,
 };
 
 fn tool() -> Tool {
@@ -227,4 +231,145 @@ fn copies_that_come_and_go_are_counted_to_the_byte() {
     });
     assert!(unseen <= told.unwrap_or(0), "{unseen} unseen: {run:?}");
     assert!(checked >= copies / 2, "{checked} copies of {copies}");
+}
+
+/// What a context takes on the simulated device here; no other figure is like it.
+const CONTEXT: u64 = 301 << 20;
+
+#[test]
+fn memory_that_is_handed_over_counts_once() {
+    let tool = tool();
+    if let Some(reason) = missing(&tool) {
+        skip("memory_that_is_handed_over_counts_once", &reason);
+        return;
+    }
+    // PyTorch, whether a library does it, and whether segments grow: those are handed over piece by
+    // piece, by file descriptors.
+    let ways = [
+        (TORCHES[0], false, false),
+        (TORCHES[1], false, false),
+        (TORCHES[1], true, false),
+        (TORCHES[0], true, false),
+        (TORCHES[0], true, true),
+        (TORCHES[1], true, true),
+        (TORCHES[1], false, true),
+        (TORCHES[0], false, true),
+    ];
+    for (number, (torch, inject, expandable)) in ways.into_iter().enumerate() {
+        if has_its_turn(number) {
+            let what = format!("torch {torch}, inject {inject}, expandable {expandable}");
+            handed_over(&tool, &what, torch, inject, expandable);
+        }
+    }
+}
+
+fn handed_over(tool: &Tool, what: &str, torch: &str, inject: bool, expandable: bool) {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (told, recording) = (file("report.json"), file("session.vrs"));
+    // A table of processes of its own: nobody else writes to it, whatever runs on this machine.
+    let table = directory.path().to_str().unwrap();
+    let nvml = simulated_nvml(torch);
+    let tool = tool
+        .clone()
+        .env("VRAMSCOPE_NVML", nvml.to_str().unwrap())
+        .env("SIMCUDA_SHARE_DIR", table);
+    let mut setup = Setup::new(torch)
+        .env("SIMCUDA_SHARE_DIR", table)
+        .env("SIMCUDA_CONTEXT_MEM", &CONTEXT.to_string())
+        .env("PYTHONWARNINGS", "ignore");
+    if expandable {
+        setup = setup
+            .env("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True")
+            .env("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC", "1");
+    }
+    let script = root().join("tests/programs/tree/handed_over.py");
+    let (mut program, report) = if inject {
+        let mut front = tool.command();
+        front.args(["run", "--json", "--report-to", &told, "-o", &recording]);
+        front.arg("--");
+        let mut program = Program::start_behind(front, &setup, &script, &[]);
+        program.say("go");
+        program.expect("quiet");
+        // The program must not end before NVML was asked about both processes.
+        until_told(&tool, &recording, 2);
+        program.say("end");
+        assert!(program.finish().success(), "{what}");
+        let report = std::fs::read(&told).expect("a report");
+        (program, serde_json::from_slice(&report).expect("JSON"))
+    } else {
+        let mut program = Program::start(&setup, &script, &[]);
+        program.expect("ready");
+        let attached = tool.attach(program.pid(), &["-o", &recording]);
+        program.say("go");
+        program.expect("quiet");
+        let run = attached.interrupt();
+        assert!(run.status.success(), "{what}: {run:?}");
+        program.say("end");
+        assert!(program.finish().success(), "{what}");
+        (program, run.json())
+    };
+    let replayed = tool.run(&["report", &recording, "--format", "json"]);
+    for report in [report, replayed.json()] {
+        counted_once(what, &report, &mut program);
+    }
+}
+
+/// Waits until a recording that is being made says what NVML says of so many processes.
+fn until_told(tool: &Tool, recording: &str, processes: usize) {
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        let run = tool.run(&["report", recording, "--format", "json"]);
+        let report: Option<Value> = serde_json::from_str(&run.stdout).ok();
+        let known = report.as_ref().map_or(0, |report| {
+            let processes = report["processes"].as_array().into_iter().flatten();
+            let used = processes.filter(|one| one["devices"][0]["used"].is_u64());
+            used.count()
+        });
+        if known == processes {
+            return;
+        }
+        assert!(Instant::now() < patience, "{known} processes: {run:?}");
+    }
+}
+
+/// Each process has what it took itself: what it got from the other is the other's.
+fn counted_once(what: &str, report: &Value, program: &mut Program) {
+    assert_eq!(report["lost"]["events"], 0, "{what}: {report}");
+    let seen = with_devices(report);
+    assert_eq!(seen.len(), 2, "{what}: {:?}", seen.keys());
+    let lines = program.seen().iter();
+    let said: Vec<_> = lines
+        .filter(|line| line.starts_with("process "))
+        .map(|line| pairs(line))
+        .collect();
+    assert_eq!(said.len(), 2, "{what}: {:?}", program.seen());
+    for words in said {
+        let what = format!("{what}, consumer {}", words["consumer"]);
+        let device = tensors(seen[&words["process"]]);
+        let (allocated, reserved) = (words["allocated"], words["reserved"]);
+        // As on a real device.
+        assert_eq!(words["used"], CONTEXT + reserved, "{what}");
+        assert_eq!(number(device, "allocated"), allocated, "{what}: {device}");
+        assert_eq!(number(device, "reserved"), reserved, "{what}: {device}");
+        assert_eq!(number(device, "live_bytes"), allocated, "{what}: {device}");
+        assert_eq!(number(&device["ledger"], "corrected"), 0, "{what}");
+        assert_eq!(number(&device["ledger"], "unknown_frees"), 0, "{what}");
+        assert_eq!(number(device, "used"), words["used"], "{what}: {device}");
+        assert_eq!(number(device, "excess"), 0, "{what}: {device}");
+        let mut shares: HashMap<&str, u64> = HashMap::new();
+        for bucket in device["buckets"].as_array().unwrap() {
+            let name = match bucket["kind"].as_str().unwrap() {
+                // A process that was just started may have had a segment before its probes.
+                "reusable" | "fragmented" | "cached" => "cached",
+                kind => kind,
+            };
+            *shares.entry(name).or_default() += number(bucket, "bytes");
+        }
+        let mut expected = HashMap::from([("live", allocated), ("rest", CONTEXT)]);
+        if reserved > allocated {
+            expected.insert("cached", reserved - allocated);
+        }
+        assert_eq!(shares, expected, "{what}: {device}");
+    }
 }

@@ -114,6 +114,13 @@ pub struct Uuid {
     pub bytes: [u8; 16],
 }
 
+/// `CUipcMemHandle`, `CUipcEventHandle` and the runtime's types of the same shape, passed by value
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpcHandle {
+    pub bytes: [u8; 64],
+}
+
 /// `CUmemorytype`
 pub const MEMORYTYPE_HOST: c_uint = 1;
 pub const MEMORYTYPE_DEVICE: c_uint = 2;
@@ -141,4 +148,5 @@ const _: () = {
     assert!(size_of::<LaunchConfig>() == 56);
     assert!(offset_of!(LaunchConfig, stream) == 32);
     assert!(size_of::<Uuid>() == 16);
+    assert!(size_of::<IpcHandle>() == 64);
 };

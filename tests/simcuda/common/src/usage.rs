@@ -170,7 +170,7 @@ fn table_path(group: Option<&str>) -> PathBuf {
 
 /// Field 22 of `/proc/<pid>/stat`; `None` if there is no such process, or only what is
 /// left of it until its parent asks.
-fn start_time(pid: u32) -> Option<u64> {
+pub fn start_time(pid: u32) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name, field 2, is in brackets and may hold anything.
     let after_name = &stat[stat.rfind(')')? + 2..];

@@ -81,10 +81,12 @@ fn ledger(driver: &Driver) -> String {
     }
     for allocation in driver.ledger.read().expect("no panics").all() {
         let kind = match &allocation.kind {
-            Kind::Device => "device",
+            Kind::Device | Kind::Exported(_) => "device",
             Kind::Managed => "managed",
             Kind::Pooled(_) => "pooled",
             Kind::Host { .. } => "host",
+            // Charged to another process.
+            Kind::Imported { .. } => continue,
             Kind::Registered { .. } => continue,
             Kind::Mapped { physical: one, .. } => {
                 physical.insert(one.handle(), Arc::clone(one));
@@ -94,7 +96,7 @@ fn ledger(driver: &Driver) -> String {
         let (device, size) = (allocation.device, allocation.size);
         row(device, kind, allocation.address, size);
     }
-    for one in physical.values() {
+    for one in physical.values().filter(|one| one.is_own()) {
         row(one.device(), "physical", one.handle(), one.size());
     }
     let pools: Vec<String> = (driver.pools.all().iter())

@@ -127,17 +127,17 @@ fn attribute(attribute: c_int, device: &SimulatedDevice) -> c_int {
         51 => 32,                                 // texture pitch alignment
         75 => major,
         76 => minor,
-        78..=80 => 1,  // stream priorities, global and local L1 cache
-        81 => 167_936, // shared memory per multiprocessor
-        83 => 1,       // managed memory
-        89..=91 => 1,  // concurrent managed access, preemption, registered host pointers
-        95 => 1,       // cooperative launch
-        97 => 166_912, // shared memory per block, opt-in
-        99 => 1,       // host memory can be registered
-        102 => 1,      // virtual memory management
-        106 => 32,     // blocks per multiprocessor
-        111 => 1024,   // reserved shared memory per block
-        115 => 1,      // memory pools
+        78..=80 => 1,   // stream priorities, global and local L1 cache
+        81 => 167_936,  // shared memory per multiprocessor
+        83 => 1,        // managed memory
+        89..=91 => 1,   // concurrent managed access, preemption, registered host pointers
+        95 => 1,        // cooperative launch
+        97 => 166_912,  // shared memory per block, opt-in
+        99 => 1,        // host memory can be registered
+        102 | 103 => 1, // virtual memory management, shareable by file descriptors
+        106 => 32,      // blocks per multiprocessor
+        111 => 1024,    // reserved shared memory per block
+        115 => 1,       // memory pools
         _ => 0,
     }
 }

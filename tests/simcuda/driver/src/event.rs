@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_uint};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use simcuda_common::code::{INVALID_HANDLE, Outcome};
+use simcuda_common::code::{INVALID_HANDLE, INVALID_VALUE, Outcome};
 use simcuda_common::ffi::Out;
 
 use crate::context;
@@ -13,12 +13,28 @@ use crate::graph::Capture;
 use crate::types::Handle;
 
 const DISABLE_TIMING: c_uint = 2;
+const INTERPROCESS: c_uint = 4;
 
 /// An event.
 #[derive(Debug)]
 pub struct Event {
     flags: c_uint,
     last: Mutex<Recorded>,
+}
+
+impl Event {
+    /// An event of another process, as an importer has it.
+    pub fn of_another_process() -> Self {
+        Self {
+            flags: DISABLE_TIMING | INTERPROCESS,
+            last: Mutex::default(),
+        }
+    }
+
+    /// Whether other processes may have it.
+    pub fn is_interprocess(&self) -> bool {
+        self.flags & INTERPROCESS != 0
+    }
 }
 
 #[derive(Debug, Default)]
@@ -49,6 +65,9 @@ crate::driver_api! {
     fn cuEventCreate(event: Out<Handle>, flags: c_uint) {
         let driver = driver()?;
         context::current()?;
+        if flags & INTERPROCESS != 0 && flags & DISABLE_TIMING == 0 {
+            return Err(INVALID_VALUE);
+        }
         event.set(driver.events.insert(Event { flags, last: Mutex::default() }))
     }
 

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use simcuda_common::types::IpcHandle;
+
 use crate::pool::Pool;
+use crate::shared::SharedFile;
 use crate::vmm::Physical;
 
 /// What a piece of memory is, and what its free has to give back.
@@ -11,6 +14,14 @@ use crate::vmm::Physical;
 pub enum Kind {
     /// `cuMemAlloc`
     Device,
+    /// `cuMemAlloc`, and then `cuIpcGetMemHandle`
+    Exported(Arc<SharedFile>),
+    /// `cuIpcOpenMemHandle`: charged to the exporter
+    Imported {
+        handle: IpcHandle,
+        /// Times that it must be closed.
+        opened: u32,
+    },
     /// `cuMemAllocManaged`
     Managed,
     /// `cuMemAllocAsync`, `cuMemAllocFromPoolAsync`
@@ -18,7 +29,10 @@ pub enum Kind {
     /// `cuMemMap`
     Mapped {
         physical: Arc<Physical>,
-        accessible: bool,
+        /// Where in the physical memory it begins, in bytes.
+        offset: usize,
+        /// `PROT_*` of the mapping.
+        protection: i32,
     },
     /// `cuMemHostAlloc`
     Host { flags: u32 },
@@ -36,7 +50,7 @@ impl Kind {
         !matches!(
             self,
             Self::Mapped {
-                accessible: false,
+                protection: libc::PROT_NONE,
                 ..
             }
         )
@@ -110,6 +124,13 @@ impl Ledger {
     pub fn at(&self, address: usize) -> Option<&Allocation> {
         let (_, allocation) = self.by_address.range(..=address).next_back()?;
         (address < allocation.end()).then_some(allocation)
+    }
+
+    /// Where the memory of a handle of another process is mapped.
+    pub fn imported_as(&self, wanted: &IpcHandle) -> Option<usize> {
+        let is_it = |kind: &Kind| matches!(kind, Kind::Imported { handle, .. } if handle == wanted);
+        let found = self.all().find(|allocation| is_it(&allocation.kind))?;
+        Some(found.address)
     }
 
     /// The allocation that begins at `address`.

@@ -17,6 +17,7 @@ mod event;
 mod graph;
 mod graph_memory;
 mod host;
+mod ipc;
 mod known;
 mod launch;
 mod ledger;
@@ -28,6 +29,8 @@ mod pool;
 mod ranges;
 mod registry;
 mod set;
+mod shareable;
+mod shared;
 mod stream;
 
 mod vmm;

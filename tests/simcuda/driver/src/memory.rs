@@ -74,7 +74,9 @@ fn free(driver: &Driver, address: DevicePtr) -> Outcome {
     }
     let mut ledger = driver.ledger.write().expect("no panics");
     let allocation = match ledger.starting_at(address).map(|found| &found.kind) {
-        Some(Kind::Device | Kind::Managed) => ledger.remove(address).ok_or(INVALID_VALUE)?,
+        Some(Kind::Device | Kind::Exported(_) | Kind::Managed) => {
+            ledger.remove(address).ok_or(INVALID_VALUE)?
+        }
         Some(Kind::Pooled(_)) => {
             drop(ledger);
             return crate::pool::free(driver, address);

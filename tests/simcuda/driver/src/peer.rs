@@ -1,4 +1,4 @@
-//! What reaches beyond the process or the device: IPC, which is not simulated, and multicast objects.
+//! What reaches beyond the device: multicast objects.
 
 use std::ffi::{c_uint, c_ulonglong, c_void};
 
@@ -13,36 +13,7 @@ use crate::types::{Device, DevicePtr, Handle};
 #[derive(Debug)]
 pub struct Multicast;
 
-/// `CUipcMemHandle` and `CUipcEventHandle`, passed by value.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct IpcHandle {
-    pub bytes: [u8; 64],
-}
-
 crate::driver_api! {
-    fn cuIpcGetMemHandle(_handle: Out<IpcHandle>, _address: DevicePtr) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cuIpcOpenMemHandle, cuIpcOpenMemHandle_v2(
-        _address: Out<DevicePtr>, _handle: IpcHandle, _flags: c_uint,
-    ) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cuIpcCloseMemHandle(_address: DevicePtr) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cuIpcGetEventHandle(_handle: Out<IpcHandle>, _event: Handle) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cuIpcOpenEventHandle(_event: Out<Handle>, _handle: IpcHandle) {
-        Err(NOT_SUPPORTED)
-    }
-
     // Objects, devices and bindings are kept apart from memory: nothing can be mapped by them.
     fn cuMulticastCreate(handle: Out<Handle>, properties: In<MulticastObjectProp>) {
         let driver = driver()?;

@@ -58,11 +58,17 @@ fn store(
             .cast()
             .set(u8::from(matches!(found.kind, Kind::Managed))),
         DEVICE_ORDINAL => value.cast().set(found.device as c_int),
-        IS_LEGACY_IPC_CAPABLE => value.cast().set(0_u8),
+        IS_LEGACY_IPC_CAPABLE => value.cast().set(u8::from(matches!(
+            found.kind,
+            Kind::Device | Kind::Exported(_)
+        ))),
         RANGE_START | MAPPING_BASE => value.cast().set(found.address),
         RANGE_SIZE | MAPPING_SIZE => value.cast().set(found.size),
         MAPPED => value.cast().set(1_u8),
-        ALLOWED_HANDLE_TYPES => value.cast().set(0_u64),
+        ALLOWED_HANDLE_TYPES => match &found.kind {
+            Kind::Mapped { physical, .. } => value.cast().set(physical.handle_types() as u64),
+            _ => value.cast().set(0_u64),
+        },
         ACCESS_FLAGS => value.cast().set(3_u32),
         MEMPOOL_HANDLE => match &found.kind {
             Kind::Pooled(pool) => value.cast().set(pool.handle),

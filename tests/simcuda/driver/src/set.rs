@@ -66,7 +66,7 @@ fn drop_pages(ledger: &Ledger, address: usize, size: usize) -> bool {
             // Private memory reads as zero after this.
             Kind::Device | Kind::Pooled(_) | Kind::Managed => libc::MADV_DONTNEED,
             // Shared memory keeps its content until a hole is made in the file.
-            Kind::Mapped { .. } => libc::MADV_REMOVE,
+            Kind::Exported(_) | Kind::Imported { .. } | Kind::Mapped { .. } => libc::MADV_REMOVE,
             Kind::Host { .. } | Kind::Registered { .. } => return false,
         };
         let stop = (allocation.address + allocation.size).min(pages.end);

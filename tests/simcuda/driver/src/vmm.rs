@@ -1,10 +1,11 @@
 //! Virtual memory management: addresses, physical memory, and what is mapped where.
 //!
 //! Physical memory is ranges of one anonymous file, so that a handle can be mapped at
-//! several places and keeps its content while it is mapped nowhere.
+//! several places and keeps its content while it is mapped nowhere. What other processes may have
+//! gets a file of its own (see [`crate::shareable`]).
 
 use std::ffi::{c_int, c_ulonglong, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use simcuda_common::code::{INVALID_VALUE, NOT_SUPPORTED, OUT_OF_MEMORY, Outcome};
 use simcuda_common::ffi::{In, Out};
@@ -12,12 +13,15 @@ use simcuda_common::log;
 
 use crate::arena::{self, Backing, DEVICE_PAGE};
 use crate::driver::{Counters, Driver, driver};
-use crate::ledger::Kind;
+use crate::ledger::{Kind, Ledger};
 use crate::ranges::Ranges;
+use crate::shared::SharedFile;
 use crate::types::{
     DevicePtr, Handle, LOCATION_DEVICE, MemAccessDesc, MemAllocationProp, MemLocation,
 };
 
+/// `CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR`, the only type of shareable handles here.
+pub const POSIX_DESCRIPTOR: c_int = 1;
 /// Size of the (sparse) file; far more than is ever in use at a time.
 const FILE_BYTES: usize = 1 << 46;
 
@@ -62,8 +66,12 @@ pub struct Physical {
     handle: Handle,
     device: usize,
     size: usize,
-    file: c_int,
-    offset: usize,
+    /// `CUmemAllocationHandleType` that it was made for.
+    handle_types: c_int,
+    /// Its part of the file of all; another process's memory has none.
+    part: Option<(c_int, usize)>,
+    /// Its own file, once other processes may have it. The part is not used any more then.
+    shared: OnceLock<SharedFile>,
     /// Times that the handle must be released.
     retained: Mutex<u32>,
 }
@@ -80,16 +88,70 @@ impl Physical {
     pub fn size(&self) -> usize {
         self.size
     }
+
+    pub fn handle_types(&self) -> c_int {
+        self.handle_types
+    }
+
+    /// Of its own file, if it has one.
+    pub fn inode(&self) -> Option<u64> {
+        self.shared.get()?.inode().ok()
+    }
+
+    /// Whether it is charged to this process.
+    pub fn is_own(&self) -> bool {
+        self.part.is_some()
+    }
+
+    /// The file by which other processes can have it, and its content with it. The caller holds the
+    /// ledger's lock for writing.
+    pub fn share(self: &Arc<Self>, driver: &Driver, ledger: &Ledger) -> Result<&SharedFile, c_int> {
+        if let Some(file) = self.shared.get() {
+            return Ok(file);
+        }
+        let (source, offset) = self.part.ok_or(INVALID_VALUE)?;
+        let file = SharedFile::new(self.size, driver.devices[self.device].settings.index)?;
+        file.fill_from_file(source, offset)?;
+        for tile in ledger.all() {
+            if let Kind::Mapped {
+                physical,
+                offset,
+                protection,
+            } = &tile.kind
+                && Arc::ptr_eq(physical, self)
+            {
+                file.map(tile.address, tile.size, *offset, *protection)?;
+            }
+        }
+        Ok(self.shared.get_or_init(|| file))
+    }
+}
+
+/// Makes memory of another process known under a handle of this one.
+pub fn adopt(driver: &Driver, file: SharedFile, device: usize) -> Handle {
+    let (handle, _) = driver.physical.insert_with(|handle| Physical {
+        handle,
+        device,
+        size: file.size(),
+        handle_types: POSIX_DESCRIPTOR,
+        part: None,
+        shared: file.into(),
+        retained: Mutex::new(1),
+    });
+    handle
 }
 
 impl Drop for Physical {
     fn drop(&mut self) {
         let Ok(driver) = driver() else { return };
+        let Some((_, offset)) = self.part else {
+            return;
+        };
         driver
             .physical_memory
             .lock()
             .expect("no panics")
-            .give_back(self.offset, self.size);
+            .give_back(offset, self.size);
         driver.devices[self.device].give_back(self.size);
         Counters::add(&driver.counters.frees);
         log!(
@@ -105,6 +167,9 @@ fn create(driver: &Driver, size: usize, properties: MemAllocationProp) -> Result
     {
         return Err(INVALID_VALUE);
     }
+    if properties.requested_handle_types & !POSIX_DESCRIPTOR != 0 {
+        return Err(NOT_SUPPORTED);
+    }
     let device = driver.device(properties.location.id)?;
     if let Err(code) = device.take(size) {
         log!(
@@ -114,7 +179,7 @@ fn create(driver: &Driver, size: usize, properties: MemAllocationProp) -> Result
         );
         return Err(code);
     }
-    let (file, offset) = driver
+    let part = driver
         .physical_memory
         .lock()
         .expect("no panics")
@@ -124,8 +189,9 @@ fn create(driver: &Driver, size: usize, properties: MemAllocationProp) -> Result
         handle,
         device: properties.location.id as usize,
         size,
-        file,
-        offset,
+        handle_types: properties.requested_handle_types,
+        part: Some(part),
+        shared: OnceLock::new(),
         retained: Mutex::new(1),
     });
     driver.callers.note(handle, size);
@@ -135,6 +201,26 @@ fn create(driver: &Driver, size: usize, properties: MemAllocationProp) -> Result
         properties.location.id
     );
     Ok(handle)
+}
+
+/// Maps a part of the file of all where nothing is mapped.
+fn map_part(address: usize, size: usize, file: c_int, offset: usize) -> Outcome {
+    // SAFETY: the caller saw that the range is reserved in the arena and nothing is mapped there, and
+    // the part of the file is the handle's.
+    let mapped = unsafe {
+        libc::mmap(
+            address as *mut c_void,
+            size,
+            libc::PROT_NONE,
+            libc::MAP_SHARED | libc::MAP_FIXED,
+            file,
+            offset as libc::off_t,
+        )
+    };
+    if mapped == libc::MAP_FAILED {
+        return Err(OUT_OF_MEMORY);
+    }
+    Ok(())
 }
 
 fn map(driver: &Driver, address: usize, size: usize, offset: usize, handle: Handle) -> Outcome {
@@ -154,20 +240,10 @@ fn map(driver: &Driver, address: usize, size: usize, offset: usize, handle: Hand
     {
         return Err(INVALID_VALUE);
     }
-    // SAFETY: the range is reserved in the arena and nothing is mapped there, and the
-    // part of the file is the handle's.
-    let mapped = unsafe {
-        libc::mmap(
-            address as *mut c_void,
-            size,
-            libc::PROT_NONE,
-            libc::MAP_SHARED | libc::MAP_FIXED,
-            physical.file,
-            (physical.offset + offset) as libc::off_t,
-        )
-    };
-    if mapped == libc::MAP_FAILED {
-        return Err(OUT_OF_MEMORY);
+    match (physical.shared.get(), physical.part) {
+        (Some(file), _) => file.map(address, size, offset, libc::PROT_NONE)?,
+        (None, Some((file, start))) => map_part(address, size, file, start + offset)?,
+        (None, None) => return Err(INVALID_VALUE),
     }
     let device = physical.device;
     ledger.insert(
@@ -175,7 +251,8 @@ fn map(driver: &Driver, address: usize, size: usize, offset: usize, handle: Hand
         size,
         Kind::Mapped {
             physical,
-            accessible: false,
+            offset,
+            protection: libc::PROT_NONE,
         },
         device,
     );
@@ -237,9 +314,12 @@ fn set_access(
     }
     for start in starts {
         if let Some(tile) = ledger.starting_at_mut(start)
-            && let Kind::Mapped { accessible, .. } = &mut tile.kind
+            && let Kind::Mapped {
+                protection: of_tile,
+                ..
+            } = &mut tile.kind
         {
-            *accessible = protection != libc::PROT_NONE;
+            *of_tile = protection;
         }
     }
     Ok(())
@@ -263,12 +343,17 @@ fn retain(driver: &Driver, address: usize) -> Result<Handle, c_int> {
     let Some(Kind::Mapped { physical, .. }) = ledger.at(address).map(|found| &found.kind) else {
         return Err(INVALID_VALUE);
     };
+    Ok(retain_handle(driver, physical))
+}
+
+/// The handle of physical memory, which must be released once more.
+pub fn retain_handle(driver: &Driver, physical: &Arc<Physical>) -> Handle {
     let mut retained = physical.retained.lock().expect("no panics");
     *retained += 1;
     driver
         .physical
         .restore(physical.handle, Arc::clone(physical));
-    Ok(physical.handle)
+    physical.handle
 }
 
 crate::driver_api! {
@@ -353,27 +438,10 @@ crate::driver_api! {
         let physical = driver()?.physical.get(handle).map_err(|_| INVALID_VALUE)?;
         properties.set(MemAllocationProp {
             kind: 1,
-            requested_handle_types: 0,
+            requested_handle_types: physical.handle_types,
             location: MemLocation { kind: LOCATION_DEVICE, id: physical.device as c_int },
             win32_meta_data: std::ptr::null_mut(),
             flags: 0,
         })
-    }
-
-    // Sharing between processes is not simulated.
-    fn cuMemExportToShareableHandle(
-        _shareable: *mut c_void, _handle: Handle, _kind: c_int, _flags: c_ulonglong,
-    ) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cuMemImportFromShareableHandle(_handle: Out<Handle>, _shareable: *mut c_void, _kind: c_int) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cuMemGetHandleForAddressRange(
-        _handle: *mut c_void, _address: DevicePtr, _size: usize, _kind: c_int, _flags: c_ulonglong,
-    ) {
-        Err(NOT_SUPPORTED)
     }
 }

@@ -8,8 +8,8 @@ use simcuda_common::code::{INSUFFICIENT_DRIVER, NO_DEVICE, NOT_INITIALIZED};
 use simcuda_common::ffi::{In, Out};
 use simcuda_common::hook::Port;
 use simcuda_common::types::{
-    CaptureId, Device, DevicePtr, Handle, LaunchConfig, MemAccessDesc, MemAllocNodeParams,
-    MemPoolProps, Memcpy2D, Uuid,
+    CaptureId, Device, DevicePtr, Handle, IpcHandle, LaunchConfig, MemAccessDesc,
+    MemAllocNodeParams, MemPoolProps, Memcpy2D, Uuid,
 };
 
 /// The CUDA version whose signatures are declared below, whatever version of the runtime
@@ -93,6 +93,11 @@ driver_functions! {
     fn cuMemAllocManaged(address: Out<DevicePtr>, size: usize, flags: c_uint);
     fn cuMemFree(address: DevicePtr);
     fn cuMemGetInfo(free: Out<usize>, total: Out<usize>);
+    fn cuIpcGetMemHandle(handle: Out<IpcHandle>, address: DevicePtr);
+    fn cuIpcOpenMemHandle(address: Out<DevicePtr>, handle: IpcHandle, flags: c_uint);
+    fn cuIpcCloseMemHandle(address: DevicePtr);
+    fn cuIpcGetEventHandle(handle: Out<IpcHandle>, event: Handle);
+    fn cuIpcOpenEventHandle(event: Out<Handle>, handle: IpcHandle);
     fn cuMemHostAlloc(address: Out<*mut c_void>, size: usize, flags: c_uint);
     fn cuMemAllocHost(address: Out<*mut c_void>, size: usize);
     fn cuMemFreeHost(address: *mut c_void);

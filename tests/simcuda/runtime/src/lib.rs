@@ -10,6 +10,7 @@ mod driver;
 mod error;
 mod event;
 mod graph;
+mod ipc;
 mod launch;
 mod library;
 mod memory;

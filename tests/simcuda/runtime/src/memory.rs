@@ -2,9 +2,8 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use simcuda_common::code::NOT_SUPPORTED;
 use simcuda_common::ffi::{In, Out};
-use simcuda_common::types::{DevicePtr, Handle, MEMORYTYPE_HOST};
+use simcuda_common::types::{DevicePtr, MEMORYTYPE_HOST};
 
 use crate::state::bound;
 
@@ -22,13 +21,6 @@ pub struct PointerAttributes {
 
 const _: () =
     assert!(size_of::<PointerAttributes>() == if cfg!(feature = "cuda13") { 88 } else { 24 });
-
-/// `cudaIpcMemHandle_t` and `cudaIpcEventHandle_t`, passed by value.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct IpcHandle {
-    bytes: [u8; 64],
-}
 
 /// `enum cudaMemoryType`
 const UNREGISTERED: c_int = 0;
@@ -134,26 +126,5 @@ crate::runtime_api! {
 
     fn cudaPointerGetAttributes(result: Out<PointerAttributes>, address: *const c_void) {
         result.set(attributes(address as usize)?)
-    }
-
-    // Sharing between processes is not simulated.
-    fn cudaIpcGetMemHandle(_handle: Out<IpcHandle>, _address: *mut c_void) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cudaIpcOpenMemHandle(_address: Out<*mut c_void>, _handle: IpcHandle, _flags: c_uint) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cudaIpcCloseMemHandle(_address: *mut c_void) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cudaIpcGetEventHandle(_handle: Out<IpcHandle>, _event: Handle) {
-        Err(NOT_SUPPORTED)
-    }
-
-    fn cudaIpcOpenEventHandle(_event: Out<Handle>, _handle: IpcHandle) {
-        Err(NOT_SUPPORTED)
     }
 }

@@ -10,6 +10,7 @@ use cuda as _;
 
 pub const INVALID_VALUE: c_int = 1;
 pub const OUT_OF_MEMORY: c_int = 2;
+pub const INVALID_CONTEXT: c_int = 201;
 pub const INVALID_HANDLE: c_int = 400;
 pub const MIB: usize = 1 << 20;
 pub const DEVICE_PAGE: usize = 2 * MIB;
@@ -30,6 +31,12 @@ pub struct AllocationProp {
 pub struct AccessDesc {
     pub location: [c_int; 2],
     pub flags: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IpcHandle {
+    pub bytes: [u8; 64],
 }
 
 unsafe extern "C" {
@@ -98,6 +105,24 @@ unsafe extern "C" {
     ) -> c_int;
     pub fn cuGraphGetNodes(graph: usize, nodes: *mut usize, count: *mut usize) -> c_int;
     pub fn cuGraphDestroy(graph: usize) -> c_int;
+    pub fn cuMemExportToShareableHandle(
+        shareable: *mut c_void,
+        handle: usize,
+        kind: c_int,
+        flags: u64,
+    ) -> c_int;
+    pub fn cuMemImportFromShareableHandle(
+        handle: *mut usize,
+        shareable: *mut c_void,
+        kind: c_int,
+    ) -> c_int;
+    pub fn cuMemGetAddressRange_v2(base: *mut usize, size: *mut usize, address: usize) -> c_int;
+    pub fn cuIpcGetMemHandle(handle: *mut IpcHandle, address: usize) -> c_int;
+    pub fn cuIpcOpenMemHandle_v2(address: *mut usize, handle: IpcHandle, flags: c_uint) -> c_int;
+    pub fn cuIpcCloseMemHandle(address: usize) -> c_int;
+    pub fn cuIpcGetEventHandle(handle: *mut IpcHandle, event: usize) -> c_int;
+    pub fn cuIpcOpenEventHandle(event: *mut usize, handle: IpcHandle) -> c_int;
+    pub fn cuEventQuery(event: usize) -> c_int;
     pub fn cuEventCreate(event: *mut usize, flags: c_uint) -> c_int;
     pub fn cuEventRecord(event: usize, stream: usize) -> c_int;
     pub fn cuEventDestroy_v2(event: usize) -> c_int;
