@@ -284,15 +284,15 @@ fn handed_over(tool: &Tool, what: &str, torch: &str, inject: bool, expandable: b
             .env("TORCH_CUDA_EXPANDABLE_SEGMENTS_IPC", "1");
     }
     let script = root().join("tests/programs/tree/handed_over.py");
-    let (mut program, report) = if inject {
+    let (program, report) = if inject {
         let mut front = tool.command();
         front.args(["run", "--json", "--report-to", &told, "-o", &recording]);
         front.arg("--");
         let mut program = Program::start_behind(front, &setup, &script, &[]);
         program.say("go");
         program.expect("quiet");
-        // The program must not end before NVML was asked about both processes.
-        until_told(&tool, &recording, 2);
+        // The program must not end before NVML was asked about both processes as they are now.
+        until_told(&tool, &recording, &program);
         program.say("end");
         assert!(program.finish().success(), "{what}");
         let report = std::fs::read(&told).expect("a report");
@@ -311,38 +311,46 @@ fn handed_over(tool: &Tool, what: &str, torch: &str, inject: bool, expandable: b
     };
     let replayed = tool.run(&["report", &recording, "--format", "json"]);
     for report in [report, replayed.json()] {
-        counted_once(what, &report, &mut program);
+        counted_once(what, &report, &program);
     }
 }
 
-/// Waits until a recording that is being made says what NVML says of so many processes.
-fn until_told(tool: &Tool, recording: &str, processes: usize) {
+/// What the processes said of themselves when they were quiet.
+fn said(program: &Program) -> Vec<HashMap<String, u64>> {
+    let lines = program.seen().iter();
+    lines
+        .filter(|line| line.starts_with("process "))
+        .map(|line| pairs(line))
+        .collect()
+}
+
+/// Waits until a recording that is being made has NVML's figures since all processes are quiet.
+fn until_told(tool: &Tool, recording: &str, program: &Program) {
     let patience = Instant::now() + Duration::from_secs(60);
     loop {
         let run = tool.run(&["report", recording, "--format", "json"]);
         let report: Option<Value> = serde_json::from_str(&run.stdout).ok();
-        let known = report.as_ref().map_or(0, |report| {
-            let processes = report["processes"].as_array().into_iter().flatten();
-            let used = processes.filter(|one| one["devices"][0]["used"].is_u64());
-            used.count()
+        let told = report.as_ref().is_some_and(|report| {
+            let processes = report["processes"].as_array();
+            said(program).iter().all(|words| {
+                processes.into_iter().flatten().any(|one| {
+                    one["pid"] == words["process"] && one["devices"][0]["used"] == words["used"]
+                })
+            })
         });
-        if known == processes {
+        if told {
             return;
         }
-        assert!(Instant::now() < patience, "{known} processes: {run:?}");
+        assert!(Instant::now() < patience, "{run:?}");
     }
 }
 
 /// Each process has what it took itself: what it got from the other is the other's.
-fn counted_once(what: &str, report: &Value, program: &mut Program) {
+fn counted_once(what: &str, report: &Value, program: &Program) {
     assert_eq!(report["lost"]["events"], 0, "{what}: {report}");
     let seen = with_devices(report);
     assert_eq!(seen.len(), 2, "{what}: {:?}", seen.keys());
-    let lines = program.seen().iter();
-    let said: Vec<_> = lines
-        .filter(|line| line.starts_with("process "))
-        .map(|line| pairs(line))
-        .collect();
+    let said = said(program);
     assert_eq!(said.len(), 2, "{what}: {:?}", program.seen());
     for words in said {
         let what = format!("{what}, consumer {}", words["consumer"]);
