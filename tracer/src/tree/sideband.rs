@@ -69,17 +69,12 @@ impl Sideband {
     /// # Errors
     /// It does not let us: `CAP_PERFMON` is missing, or perf_event_open(2) is forbidden.
     pub fn open() -> io::Result<Sideband> {
-        Sideband::with_rings(RING_PAGES)
-    }
-
-    /// With rings of so many pages, as a power of two.
-    fn with_rings(pages: u8) -> io::Result<Sideband> {
         let processors = fs::read_to_string("/sys/devices/system/cpu/online")?;
         let rings = numbers(processors.trim())
             .map(|processor| {
                 let target = (Proc::ALL, Cpu(processor));
                 let counter = Counter::new(Software::Dummy, target, options())?;
-                let sampler = counter.sampler(pages)?;
+                let sampler = counter.sampler(RING_PAGES)?;
                 counter.enable()?;
                 Ok((sampler, counter))
             })
@@ -193,8 +188,8 @@ mod tests {
         assert_eq!(numbers("").count(), 0);
     }
 
-    fn opened(pages: u8) -> Option<Sideband> {
-        match Sideband::with_rings(pages) {
+    fn opened() -> Option<Sideband> {
+        match Sideband::open() {
             Ok(sideband) => Some(sideband),
             Err(error) => {
                 vramscope_test_support::skip("tree::sideband", &error.to_string());
@@ -203,41 +198,9 @@ mod tests {
         }
     }
 
-    /// More happens than a ring of one page has room for, and nobody looks.
-    #[test]
-    fn a_ring_that_runs_over_says_how_much_it_lost() {
-        let Some(sideband) = opened(0) else {
-            return;
-        };
-        let run = || Command::new("/bin/true").spawn().unwrap().wait().unwrap();
-        let processors =
-            numbers(&fs::read_to_string("/sys/devices/system/cpu/online").unwrap()).count() as u64;
-        for _ in 0..40 * processors {
-            run();
-        }
-        // A ring tells of its loss once it has room.
-        let until = Instant::now() + Duration::from_secs(60);
-        let mut seen = sideband.take();
-        let lost = |seen: &[Happening]| -> u64 {
-            let counts = seen.iter().map(|happening| match happening {
-                Happening::Lost { count } => *count,
-                _ => 0,
-            });
-            counts.sum()
-        };
-        while lost(&seen) == 0 {
-            assert!(Instant::now() < until, "{} seen", seen.len());
-            run();
-            seen.extend(sideband.take());
-        }
-        // What came before the loss is there.
-        let forked = |happening: &Happening| matches!(happening, Happening::Forked { .. });
-        assert!(seen.iter().any(forked), "{seen:?}");
-    }
-
     #[test]
     fn a_process_is_born_executes_and_ends() {
-        let Some(sideband) = opened(RING_PAGES) else {
+        let Some(sideband) = opened() else {
             return;
         };
         let mut child = Command::new("/bin/true").spawn().unwrap();
