@@ -197,7 +197,7 @@ static __always_inline void depends(struct native_slot *slot, __u64 at, __u64 wo
 	struct memo *memo = memo_of(slot);
 	__u32 n = memo->words;
 
-	if (offset > VS_REACH - 8 || n >= VS_MEMO_WORDS) {
+	if (offset > VS_REACH - 8 || (offset & 7) || n >= VS_MEMO_WORDS) {
 		slot->unfit = 1;
 		return;
 	}

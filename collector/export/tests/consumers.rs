@@ -2,16 +2,17 @@
 //!
 //! `scripts/setup --consumers` installs them; a test whose consumer is missing says so.
 
+#[path = "support/firefox.rs"]
+mod firefox_session;
 mod support;
 
 use std::{
     fs::{self, File},
     path::{Path, PathBuf},
-    process::{Child, Command},
-    thread,
-    time::{Duration, Instant},
+    process::Command,
 };
 
+use firefox_session::FirefoxSession;
 use serde_json::Value;
 use support::{Stream, consume, consumers, hostile, python, recorded, run, small};
 use vramscope_export::{
@@ -186,70 +187,6 @@ fn the_firefox_profiler_reads_it() {
             sum += tree["regularCallTree"]["totalSamples"].as_u64().unwrap();
         }
         assert_eq!(sum, total(&gathered), "{}", stream.name);
-    }
-}
-
-/// A file that the Firefox profiler's command line has open.
-///
-/// Its command `load` gives its own server half a second to answer, and any command that finds no
-/// answer yet takes the session for a dead one and removes its files. So the server is started here,
-/// and nothing is asked before it has written that it is ready.
-struct FirefoxSession {
-    tool: PathBuf,
-    folder: tempfile::TempDir,
-    server: Child,
-}
-
-impl FirefoxSession {
-    fn open(tool: &Path, file: &Path) -> FirefoxSession {
-        let folder = tempfile::tempdir().unwrap();
-        let log = File::create(folder.path().join("server.txt")).unwrap();
-        let server = Command::new("node")
-            .arg(tool)
-            .arg("--daemon")
-            .arg(file)
-            .args(["--session", "a"])
-            .env("PROFILER_CLI_SESSION_DIR", folder.path())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let mut session = FirefoxSession {
-            tool: tool.to_owned(),
-            folder,
-            server,
-        };
-        let started = Instant::now();
-        loop {
-            let said = |file| fs::read_to_string(session.folder.path().join(file));
-            let log = said("a.log").unwrap_or_default();
-            if log.contains("Profile loaded successfully") {
-                return session;
-            }
-            let ended = session.server.try_wait().unwrap();
-            assert!(ended.is_none(), "{ended:?}: {log} {:?}", said("server.txt"));
-            let patient = started.elapsed() < Duration::from_secs(120);
-            assert!(patient, "{log} {:?}", said("server.txt"));
-            thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("node");
-        command
-            .arg(&self.tool)
-            .args(arguments)
-            .args(["--session", "a"])
-            .env("PROFILER_CLI_SESSION_DIR", self.folder.path());
-        command
-    }
-}
-
-impl Drop for FirefoxSession {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.server.kill();
-        let _ = self.server.wait();
     }
 }
 

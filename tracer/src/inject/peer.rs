@@ -287,7 +287,12 @@ impl Greeted {
             return Ok(());
         }
         let replaced = mapped::has_gone(&self.code, &code);
+        let same_files = files(&self.code).eq(files(&code));
         self.code = code;
+        if !replaced && same_files {
+            // A compiler at run time made code: there is no file to learn from.
+            return Ok(());
+        }
         if replaced {
             // Before the library sends its stacks anew: they are to get their new names.
             let (done, is_done) = bounded(0);
@@ -348,6 +353,11 @@ impl Greeted {
         }
         None
     }
+}
+
+/// What of it comes from files.
+fn files(code: &[Mapping]) -> impl Iterator<Item = &Mapping> {
+    code.iter().filter(|mapping| mapping.path.is_some())
 }
 
 /// The code that a process has mapped, or made.
