@@ -363,6 +363,9 @@ fn counted_once(what: &str, report: &Value, program: &Program) {
         assert_eq!(number(device, "live_bytes"), allocated, "{what}: {device}");
         assert_eq!(number(&device["ledger"], "corrected"), 0, "{what}");
         assert_eq!(number(&device["ledger"], "unknown_frees"), 0, "{what}");
+        // PyTorch loads the driver with the first tensor, after the attach: all of it was seen.
+        let taken = number(&device["driver"], "live_bytes");
+        assert_eq!(taken, reserved, "{what}: {device}");
         assert_eq!(number(device, "used"), words["used"], "{what}: {device}");
         assert_eq!(number(device, "excess"), 0, "{what}: {device}");
         let mut shares: HashMap<&str, u64> = HashMap::new();

@@ -21,6 +21,8 @@ use crate::{
 pub struct Links {
     /// What every block passes.
     hot: Vec<(u16, Link)>,
+    /// The driver's calls.
+    driver: Vec<(u16, Link)>,
     others: Vec<(u16, Link)>,
 }
 
@@ -65,6 +67,7 @@ impl Loaded {
         for (program, link) in links {
             let among = match program {
                 program::TENSOR_MEMORY => &mut self.links.hot,
+                program::DRIVER_ENTER | program::DRIVER_LEAVE => &mut self.links.driver,
                 _ => &mut self.links.others,
             };
             among.push((index, link));
@@ -108,29 +111,43 @@ impl Loaded {
         closing::close(self.links.hot.drain(..).map(|(_, link)| link).collect());
     }
 
+    /// Takes the probes on the driver off process `index`.
+    pub fn leave_driver(&mut self, index: u16) {
+        closing::close(take_of(&mut self.links.driver, index).collect());
+    }
+
     /// The probes of process `index`, to be taken off by closing them; it has none from here on.
     pub fn take_links(&mut self, index: u16) -> Vec<Link> {
-        let mut taken = Vec::new();
-        for links in [&mut self.links.hot, &mut self.links.others] {
-            let (its, others) = mem::take(links)
-                .into_iter()
-                .partition(|(of, _)| *of == index);
-            *links = others;
-            taken.extend(its);
-        }
-        taken.into_iter().map(|(_, link)| link).collect()
+        let Links {
+            hot,
+            driver,
+            others,
+        } = &mut self.links;
+        [hot, driver, others]
+            .into_iter()
+            .flat_map(|links| take_of(links, index))
+            .collect()
     }
 
     /// Takes all probes off.
     pub fn detach(&mut self) {
-        let Links { hot, others } = mem::take(&mut self.links);
-        closing::close(
-            hot.into_iter()
-                .chain(others)
-                .map(|(_, link)| link)
-                .collect(),
-        );
+        let Links {
+            hot,
+            driver,
+            others,
+        } = mem::take(&mut self.links);
+        let all = hot.into_iter().chain(driver).chain(others);
+        closing::close(all.map(|(_, link)| link).collect());
     }
+}
+
+/// Takes out those of process `index`.
+fn take_of(links: &mut Vec<(u16, Link)>, index: u16) -> impl Iterator<Item = Link> {
+    let (its, others): (Vec<_>, _) = mem::take(links)
+        .into_iter()
+        .partition(|(of, _)| *of == index);
+    *links = others;
+    its.into_iter().map(|(_, link)| link)
 }
 
 impl Drop for Loaded {

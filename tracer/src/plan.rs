@@ -1,5 +1,6 @@
 //! Which probes go where in one process.
 
+mod ahead;
 mod calls;
 
 use vramscope_bpf::program;
@@ -11,6 +12,7 @@ use crate::{
     planner::{self, ARGUMENTS, Place},
     target,
 };
+pub use ahead::Ahead;
 use calls::{CALLS, Call, Kind};
 
 /// A probe to be placed: where, which program, and what its program must know.
@@ -39,6 +41,14 @@ pub struct Probe {
     pub attachments: Vec<Attachment>,
 }
 
+impl Probe {
+    /// Whether it watches the driver.
+    pub fn is_driver(&self) -> bool {
+        let mut attachments = self.attachments.iter();
+        attachments.any(|attachment| attachment.program == program::DRIVER_ENTER)
+    }
+}
+
 /// The plan for one process, in the order of attaching: what invalidates comes before what
 /// records.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +61,10 @@ pub struct Plan {
     pub driver_layer: bool,
     /// How many of the [`LIBRARIES`] are mapped.
     pub libraries: usize,
+    /// The file that the driver's probes go on: device and inode.
+    pub driver_file: Option<(u64, u64)>,
+    /// Keeps that file open where no process may have it mapped yet.
+    pub ahead: Option<Ahead>,
 }
 
 /// PyTorch's allocator.
@@ -149,11 +163,17 @@ impl Plan {
     fn driver(&mut self, process: &Process, mappings: &[Mapping]) {
         let one_device = target::sees_one_device(process.pid());
         let wanted = |call: &&Call| call.kind != Kind::Contexts || !one_device;
-        let found = functions(process, mappings, DRIVER_LIBRARY, |symbol| {
+        let is_called = |symbol: &str| {
             let mut calls = CALLS.iter().filter(wanted);
             calls.any(|call| call.symbols.contains(&symbol))
-        });
+        };
+        let found = functions(process, mappings, DRIVER_LIBRARY, is_called);
         self.driver_layer = found.is_ok();
+        let found = found.or_else(|reason| self.driver_ahead(process, is_called).ok_or(reason));
+        self.driver_file = found
+            .as_ref()
+            .ok()
+            .and_then(|(library, _)| ahead::identity(library));
         for call in CALLS.iter().filter(wanted) {
             let consequence = call.kind.consequence();
             let probe = match &found {
@@ -172,6 +192,22 @@ impl Plan {
             };
             self.probes.push(probe);
         }
+    }
+
+    /// The driver that is not loaded yet, where a framework is that will load it.
+    fn driver_ahead(
+        &mut self,
+        process: &Process,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Option<(Library, Vec<Function>)> {
+        if self.libraries == 0 {
+            return None;
+        }
+        let ahead = ahead::driver(process)?;
+        let functions = ahead.library.functions(wanted).ok()?;
+        let library = ahead.library.clone();
+        self.ahead = Some(ahead);
+        Some((library, functions.into_values().collect()))
     }
 
     fn tensor(&mut self, process: &Process, mappings: &[Mapping]) {

@@ -30,7 +30,7 @@ use crate::{
     loader::Loaded,
     native::Native,
     nvml::Watched,
-    plan::{Probe, StepOn},
+    plan::{Ahead, Probe, StepOn},
     prospect::Prospect,
     reader::Notice,
 };
@@ -94,6 +94,8 @@ struct Probed {
     /// How many of the libraries that are awaited it had mapped when it was looked at again, and
     /// whether PyTorch's allocator was among them; probes may have been added then.
     again: Option<(usize, bool)>,
+    /// The file that has the driver's probes, see [`crate::plan::Plan::driver_file`].
+    driver_file: Option<(u64, u64)>,
 }
 
 impl Probed {
@@ -116,6 +118,9 @@ struct Recipe {
     probes: Vec<Probe>,
     tensor_layer: bool,
     libraries: usize,
+    driver_file: Option<(u64, u64)>,
+    /// Probes of copies go on the same file.
+    _ahead: Option<Ahead>,
     info: ProcessInfo,
 }
 

@@ -143,6 +143,8 @@ impl Tree {
             probes,
             tensor_layer: plan.tensor_layer,
             libraries: plan.libraries,
+            driver_file: plan.driver_file,
+            _ahead: plan.ahead,
             info,
         };
         Ok((recipe, notes))
@@ -190,6 +192,7 @@ impl Tree {
         Ok(Probed {
             index,
             probes,
+            driver_file: recipe.driver_file,
             recipe,
             again: None,
         })
@@ -212,17 +215,24 @@ impl Tree {
         if let Some(on) = &self.step_on {
             plan.probes.push(step_probe(process, mappings, on));
         }
+        // The driver was expected in another file.
+        let elsewhere = plan.driver_layer && plan.driver_file != probed.driver_file;
+        if elsewhere && probed.driver_file.is_some() {
+            self.loaded.leave_driver(probed.index);
+        }
         let news: Vec<_> = plan
             .probes
             .into_iter()
             .filter(|probe| {
-                !probe.attachments.is_empty()
-                    && probed.probes.iter().any(|known| {
-                        known.name == probe.view.name
-                            && matches!(known.state, ProbeState::Absent { .. })
-                    })
+                let missing = probed.probes.iter().any(|known| {
+                    known.name == probe.view.name && !matches!(known.state, ProbeState::Attached)
+                });
+                !probe.attachments.is_empty() && (missing || elsewhere && probe.is_driver())
             })
             .collect();
+        if elsewhere || probed.driver_file.is_none() {
+            probed.driver_file = plan.driver_file;
+        }
         for view in self.loaded.place(pid, probed.index, &news) {
             let known = probed.probes.iter_mut();
             if let Some(known) = known.into_iter().find(|known| known.name == view.name) {
