@@ -63,6 +63,37 @@ struct raw_frame {
 	__u32 entry; /* the interpreter's C function was called for it */
 };
 
+/* What the walk reads of a Python frame. */
+struct look {
+	__u64 code; /* with its tag */
+	__u64 previous;
+	__u64 instr;
+	__u32 owner;
+	__u32 entry;
+};
+
+/* Walks that a slot remembers: sets of a power of two, and walks in each. */
+#define VS_WALK_SETS 64
+#define VS_WALK_WAYS 4
+#define VS_WALK_FRAMES 64
+
+/* A walk over Python frames that was made before, as all that it read. The frames lead one to the
+ * next; so where they read the same again, the walk goes the same way, and the same stack comes of
+ * it. */
+struct python_walk {
+	__u64 known; /* what the hash began with */
+	__u64 frame; /* the innermost */
+	__u32 id;    /* the stack that came of it */
+	__u32 visited; /* frames, 0: nothing is remembered here */
+	struct look frames[VS_WALK_FRAMES];
+};
+
+struct python_walks {
+	__u32 next; /* the one to be replaced */
+	__u32 pad;
+	struct python_walk way[VS_WALK_WAYS];
+};
+
 /* Scratch memory of one running program. Programs may sleep and may be preempted, so per-CPU
  * memory would be shared between two of them; a slot is taken and given back instead. */
 struct slot {
@@ -73,12 +104,15 @@ struct slot {
 	__u64 frame; /* next frame to visit */
 	__u64 hash;
 	__u64 bulk_start;
-	__u64 bulk_bytes;
+	__u64 bulk_last; /* the last place in it where a frame is whole, from its start */
+	__u32 visited; /* frames, those that are none of Python's too */
+	__u32 set;     /* of `walks`, that this walk belongs to */
 	struct raw_frame frames[VS_MAX_FRAMES];
 	struct vs_stack stack;
 	struct vs_code code;
 	__u8 object[512 + 8]; /* a frame, code object or thread state */
 	__u8 bulk[VS_BULK + 128];
+	struct python_walks walks[VS_WALK_SETS];
 };
 
 struct {

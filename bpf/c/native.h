@@ -7,17 +7,12 @@
  */
 #pragma once
 
-#include "maps.h"
+#include "native_memo.h"
 
-#define VS_NATIVE_SLOTS 32
 /* Bytes of the stack that are fetched in one read. */
 #define VS_WINDOW 4096
-/* Bytes of the stack that a walk which is remembered may reach over. */
-#define VS_REACH 16384
 /* The largest frame of a function that is believed. */
 #define VS_WIDEST (4 << 20)
-/* The deepest stack of a thread that is believed. */
-#define VS_DEEPEST (64 << 20)
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -49,83 +44,6 @@ struct {
 	__type(key, __u64);
 	__type(value, __u32);
 } native_stacks SEC(".maps");
-
-/* Walks that a slot remembers, a power of two. */
-#define VS_MEMOS 512
-#define VS_MEMO_WORDS 80
-/* In `offset`: the word is compared less the stack pointer. */
-#define VS_MEMO_RELATIVE (1u << 31)
-
-/* A walk that was made before, as the words of the stack that led it: the addresses that functions
- * return to, and the frame pointers that were followed. Each rule gives the place of the next word by
- * the words before it. So where they are all there again, at the same distances, the walk from the
- * same address goes the same way, and its rules need not be looked up. */
-struct memo {
-	__u64 epoch;
-	__u64 pc;
-	__u64 depth;
-	__u64 bp; /* less the stack pointer */
-	__u32 python;
-	__u32 caller;
-	__u32 id; /* the stack that came of it, 0: nothing is remembered here */
-	__u32 words;
-	__u32 bytes; /* of the stack, from the stack pointer on */
-	__u32 follows; /* whether the frame pointer that it began with was followed */
-	__u32 offset[VS_MEMO_WORDS];
-	__u64 word[VS_MEMO_WORDS];
-};
-
-/* Where a thread is: in the caller of a probed function. */
-struct place {
-	__u64 pc; /* the return address */
-	__u64 sp; /* after the return */
-	__u64 bp;
-};
-
-/* Scratch memory of one walk, see `struct slot`. */
-struct native_slot {
-	__u32 busy;
-	__u32 pad;
-	struct place at;
-	struct place from;
-	__u64 hash;
-	__u64 bp_at; /* where `at.bp` was read, 0: it is the one of `from` */
-	__u32 memo; /* its place in `memos` */
-	__u32 unfit; /* the walk cannot be remembered */
-	__u64 stop_start;
-	__u64 stop_bytes;
-	__u64 window_start; /* 0: nothing is in the window */
-	struct vs_stack_copy copy; /* `before` is the walk */
-	__u8 window[VS_REACH];
-	struct memo memos[VS_MEMOS];
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, VS_NATIVE_SLOTS);
-	__type(key, __u32);
-	__type(value, struct native_slot);
-} native_slots SEC(".maps");
-
-static __always_inline struct native_slot *take_native_slot(void)
-{
-	__u32 at = bpf_get_smp_processor_id();
-
-#pragma clang loop unroll(full)
-	for (int tries = 0; tries < 8; tries++) {
-		__u32 key = (at + tries * 5) & (VS_NATIVE_SLOTS - 1);
-		struct native_slot *slot = bpf_map_lookup_elem(&native_slots, &key);
-
-		if (slot && __sync_val_compare_and_swap(&slot->busy, 0, 1) == 0)
-			return slot;
-	}
-	return 0;
-}
-
-static __always_inline void give_native_slot(struct native_slot *slot)
-{
-	__sync_lock_test_and_set(&slot->busy, 0);
-}
 
 /* The caller of the function that a probe sits in, `delta` bytes of stack behind its entry. */
 static __always_inline struct place caller_of(struct pt_regs *ctx, __u64 delta)
@@ -183,29 +101,6 @@ static __always_inline long stack_word(struct native_slot *slot, __u64 at, __u64
 	}
 	*value = *(__u64 *)(slot->window + (within & (VS_WINDOW - 8)));
 	return 0;
-}
-
-static __always_inline struct memo *memo_of(struct native_slot *slot)
-{
-	return &slot->memos[slot->memo & (VS_MEMOS - 1)];
-}
-
-/* Notes that the walk depends on a word of the stack. */
-static __always_inline void depends(struct native_slot *slot, __u64 at, __u64 word, __u32 relative)
-{
-	__u64 offset = at - slot->from.sp;
-	struct memo *memo = memo_of(slot);
-	__u32 n = memo->words;
-
-	if (offset > VS_REACH - 8 || (offset & 7) || n >= VS_MEMO_WORDS) {
-		slot->unfit = 1;
-		return;
-	}
-	memo->offset[n] = offset | relative;
-	memo->word[n] = relative ? word - slot->from.sp : word;
-	memo->words = n + 1;
-	if (memo->bytes < offset + 8)
-		memo->bytes = offset + 8;
 }
 
 static long unwind_frame(__u32 index, void *context)
@@ -275,62 +170,6 @@ static long unwind_frame(__u32 index, void *context)
 static __always_inline void unwind(struct native_slot *slot)
 {
 	bpf_loop(VS_MAX_NATIVE + 1, unwind_frame, &slot, 0);
-}
-
-/* How deep in its thread's stack a place is. A thread's block lies above its stack, at the same
- * distance for all threads; the main thread has its own place. */
-static __always_inline __u64 depth(__u64 sp)
-{
-	__u64 above = bpf_get_current_task_btf()->thread.fsbase - sp;
-
-	return above < VS_DEEPEST ? above : sp;
-}
-
-/* Looks whether the walk that starts here was made before: the stack that came of it, or 0. Else
- * makes its place ready to remember it. */
-static __always_inline __u32 recall(struct native_slot *slot)
-{
-	struct vs_stack_mixed *walk = &slot->copy.before;
-	__u64 sp = slot->from.sp, deep = depth(sp), key;
-	struct memo *memo;
-	__u32 bytes, words;
-
-	key = mix(((__u64)walk->caller << 32 | walk->python) ^ walk->epoch, slot->from.pc ^ deep << 40 ^ deep);
-	slot->memo = key >> 32;
-	memo = memo_of(slot);
-	bytes = memo->bytes;
-	words = memo->words;
-	if (!memo->id || memo->epoch != walk->epoch || memo->pc != slot->from.pc || memo->depth != deep ||
-	    memo->python != walk->python || memo->caller != walk->caller)
-		goto fresh;
-	if (memo->follows && memo->bp != slot->from.bp - sp)
-		goto fresh;
-	if (bytes > VS_REACH || read_user(slot->window, bytes, sp))
-		goto fresh;
-	for (__u32 n = 0; n < VS_MEMO_WORDS; n++) {
-		__u32 offset = memo->offset[n];
-		__u64 word = *(__u64 *)(slot->window + (offset & (VS_REACH - 8)));
-
-		if (n >= words)
-			return memo->id;
-		if (offset & VS_MEMO_RELATIVE)
-			word -= sp;
-		if (word != memo->word[n])
-			goto fresh;
-	}
-	return memo->id;
-fresh:
-	memo->id = 0;
-	memo->epoch = walk->epoch;
-	memo->pc = slot->from.pc;
-	memo->depth = deep;
-	memo->bp = slot->from.bp - sp;
-	memo->python = walk->python;
-	memo->caller = walk->caller;
-	memo->words = 0;
-	memo->bytes = 0;
-	memo->follows = 0;
-	return 0;
 }
 
 static long copy_piece(__u32 index, void *context)

@@ -73,6 +73,26 @@ def recursive(depth, leaf):
     return recursive(depth - 1, leaf)
 
 
+def made_wide(locals_):
+    """A function whose frames have room for so many locals, which calls one with another number of them."""
+    names = " = ".join(f"a{number}" for number in range(locals_))
+    source = (
+        f"def wide_{locals_}(depth, order, leaf):\n"
+        f"    {names} = depth\n"
+        f"    if depth == 0:\n"
+        f"        return leaf()\n"
+        f"    return WIDE[depth * order % len(WIDE)](depth - 1, order, leaf)\n"
+    )
+    exec(compile(source, __file__, "exec"), globals())
+    return globals()[f"wide_{locals_}"]
+
+
+# Python stacks lie in pieces of 16 KiB, as much as is copied at once. A very large frame gets a larger piece;
+# what is above it in there crosses the edge of the copy, all ways.
+VERY_WIDE = made_wide(4200)
+WIDE = [made_wide(locals_) for locals_ in range(1, 62)]
+
+
 def generator(count):
     for value in range(count):
         free(here())
@@ -260,6 +280,9 @@ def worker(seed):
     while len(truth) < EVENTS:
         if choose.random() < 0.002:
             oversized()()
+        if choose.random() < 0.1:
+            begin = choose.choice([VERY_WIDE, WIDE[0]])
+            begin(choose.randrange(40, 90), choose.randrange(1, 61), choose.choice(SHAPES))
         recursive(choose.choice([0, 1, 3, 10, 30, 60]), choose.choice(SHAPES))
 
 
