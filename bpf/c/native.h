@@ -238,7 +238,6 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 	__u64 *behind = bpf_map_lookup_elem(&replaced, &process);
 	struct vs_stack_mixed *walk;
 	struct native_slot *slot;
-	struct memo *memo;
 	__u32 *known, id, fit;
 	__u64 key;
 
@@ -281,7 +280,6 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 	 * frames are of one size. */
 	if (walk->state == VS_WALK_STOPPED)
 		key = mix(key, depth(slot->at.sp));
-	memo = memo_of(slot);
 	fit = !slot->unfit && (walk->state == VS_WALK_STOPPED || walk->state == VS_WALK_END);
 	if (walk->state != VS_WALK_MISSING) {
 		known = bpf_map_lookup_elem(&native_stacks, &key);
@@ -306,8 +304,8 @@ static __always_inline void add_native(struct vs_header *head, __u32 process, st
 	if (!id)
 		count(VS_COUNT_NATIVE_LOST);
 remember:
-	if (fit)
-		memo->id = id;
+	if (fit && id)
+		remember(slot, id);
 out:
 	if (id) {
 		head->stack = id;

@@ -10,8 +10,9 @@
 #define VS_REACH 16384
 /* The deepest stack of a thread that is believed. */
 #define VS_DEEPEST (64 << 20)
-/* Walks that a slot remembers, a power of two. */
-#define VS_MEMOS 512
+/* Walks that a slot remembers: sets, and walks in each; powers of two. */
+#define VS_MEMO_SETS 64
+#define VS_MEMO_WAYS 8
 #define VS_MEMO_WORDS 80
 /* In `offset`: the word is compared less the stack pointer. */
 #define VS_MEMO_RELATIVE (1u << 31)
@@ -35,6 +36,16 @@ struct memo {
 	__u64 word[VS_MEMO_WORDS];
 };
 
+/* Walks that begin alike. Programs repeat themselves: the walk that comes next is the last one, or the
+ * one that came after it before. */
+struct memos {
+	__u32 last;  /* where it was found the last time */
+	__u32 next;  /* the one that is there the longest */
+	__u32 bytes; /* of the stack, as far as any of them reaches */
+	__u32 pad;
+	struct memo way[VS_MEMO_WAYS];
+};
+
 /* Where a thread is: in the caller of a probed function. */
 struct place {
 	__u64 pc; /* the return address */
@@ -50,14 +61,14 @@ struct native_slot {
 	struct place from;
 	__u64 hash;
 	__u64 bp_at; /* where `at.bp` was read, 0: it is the one of `from` */
-	__u32 memo; /* its place in `memos` */
+	__u32 set; /* of `memos`, that this walk belongs to */
 	__u32 unfit; /* the walk cannot be remembered */
 	__u64 stop_start;
 	__u64 stop_bytes;
 	__u64 window_start; /* 0: nothing is in the window */
 	struct vs_stack_copy copy; /* `before` is the walk */
 	__u8 window[VS_REACH];
-	struct memo memos[VS_MEMOS];
+	struct memos memos[VS_MEMO_SETS];
 };
 
 struct {
@@ -87,9 +98,17 @@ static __always_inline void give_native_slot(struct native_slot *slot)
 	__sync_lock_test_and_set(&slot->busy, 0);
 }
 
+static __always_inline struct memos *memos_of(struct native_slot *slot)
+{
+	return &slot->memos[slot->set & (VS_MEMO_SETS - 1)];
+}
+
+/* Where this walk is written down. */
 static __always_inline struct memo *memo_of(struct native_slot *slot)
 {
-	return &slot->memos[slot->memo & (VS_MEMOS - 1)];
+	struct memos *memos = memos_of(slot);
+
+	return &memos->way[memos->next & (VS_MEMO_WAYS - 1)];
 }
 
 /* Notes that the walk depends on a word of the stack. */
@@ -119,40 +138,58 @@ static __always_inline __u64 depth(__u64 sp)
 	return above < VS_DEEPEST ? above : sp;
 }
 
-/* Looks whether the walk that starts here was made before: the stack that came of it, or 0. Else
- * makes its place ready to remember it. */
-static __always_inline __u32 recall(struct native_slot *slot)
+/* Whether a remembered walk is the one that starts here; the stack lies in the window. */
+static __always_inline int is_it(struct native_slot *slot, struct memo *memo, __u64 deep)
 {
 	struct vs_stack_mixed *walk = &slot->copy.before;
-	__u64 sp = slot->from.sp, deep = depth(sp), key;
-	struct memo *memo;
-	__u32 bytes, words;
+	__u64 sp = slot->from.sp;
+	__u32 words = memo->words;
 
-	key = mix(((__u64)walk->caller << 32 | walk->python) ^ walk->epoch, slot->from.pc ^ deep << 40 ^ deep);
-	slot->memo = key >> 32;
-	memo = memo_of(slot);
-	bytes = memo->bytes;
-	words = memo->words;
 	if (!memo->id || memo->epoch != walk->epoch || memo->pc != slot->from.pc || memo->depth != deep ||
 	    memo->python != walk->python || memo->caller != walk->caller)
-		goto fresh;
+		return 0;
 	if (memo->follows && memo->bp != slot->from.bp - sp)
-		goto fresh;
-	if (bytes > VS_REACH || read_user(slot->window, bytes, sp))
-		goto fresh;
+		return 0;
 	for (__u32 n = 0; n < VS_MEMO_WORDS; n++) {
 		__u32 offset = memo->offset[n];
 		__u64 word = *(__u64 *)(slot->window + (offset & (VS_REACH - 8)));
 
 		if (n >= words)
-			return memo->id;
+			return 1;
 		if (offset & VS_MEMO_RELATIVE)
 			word -= sp;
 		if (word != memo->word[n])
-			goto fresh;
+			return 0;
 	}
-	return memo->id;
-fresh:
+	return 1;
+}
+
+/* Looks whether the walk that starts here was made before: the stack that came of it, or 0. Else
+ * makes a place ready to remember it. */
+static __always_inline __u32 recall(struct native_slot *slot)
+{
+	struct vs_stack_mixed *walk = &slot->copy.before;
+	__u64 sp = slot->from.sp, deep = depth(sp), key;
+	struct memos *memos;
+	struct memo *memo;
+	__u32 bytes;
+
+	key = mix(((__u64)walk->caller << 32 | walk->python) ^ walk->epoch, slot->from.pc ^ deep << 40 ^ deep);
+	slot->set = key >> 32;
+	memos = memos_of(slot);
+	bytes = memos->bytes;
+	if (bytes && bytes <= VS_REACH && !read_user(slot->window, bytes, sp)) {
+		for (__u32 tries = 0; tries < VS_MEMO_WAYS; tries++) {
+			__u32 way = (memos->last + tries) & (VS_MEMO_WAYS - 1);
+
+			memo = &memos->way[way];
+			if (is_it(slot, memo, deep)) {
+				memos->last = way;
+				return memo->id;
+			}
+		}
+	}
+	memo = memo_of(slot);
 	memo->id = 0;
 	memo->epoch = walk->epoch;
 	memo->pc = slot->from.pc;
@@ -164,4 +201,17 @@ fresh:
 	memo->bytes = 0;
 	memo->follows = 0;
 	return 0;
+}
+
+/* Remembers the walk that was made, and what came of it. */
+static __always_inline void remember(struct native_slot *slot, __u32 id)
+{
+	struct memos *memos = memos_of(slot);
+	struct memo *memo = memo_of(slot);
+
+	memo->id = id;
+	if (memos->bytes < memo->bytes)
+		memos->bytes = memo->bytes;
+	memos->last = memos->next;
+	memos->next++;
 }
