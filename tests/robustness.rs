@@ -9,7 +9,12 @@ use std::{
 };
 
 use nix::sys::signal::Signal;
-use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+use serde_json::Value;
+use vramscope_test_support::{
+    Program, Setup, TORCHES, Tool, missing,
+    report::{number, pairs},
+    root, simulated_nvml, skip,
+};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -233,4 +238,48 @@ fn cuda_malloc_async_shows_the_driver_layer() {
         "kept.append(torch.empty(1 << 20, dtype=torch.uint8, device=\"cuda\"))"
     );
     assert!(first["live_bytes"].as_u64().unwrap() >= 10 << 20, "{first}");
+}
+
+#[test]
+fn a_driver_from_an_unexpected_file_is_probed_and_only_that_one() {
+    let tool = tool();
+    if let Some(reason) = missing(&tool) {
+        return skip("a_driver_from_an_unexpected_file", &reason);
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let expected = simulated_nvml(TORCHES[1]).with_file_name("libcuda.so.1");
+    let (another, recording) = (file("libcuda.so.1"), file("session.vrs"));
+    std::fs::copy(expected, &another).unwrap();
+    let script = root().join("tests/programs/another_driver.py");
+    let mut program = Program::start(&Setup::new(TORCHES[1]), &script, &[&another]);
+    program.expect("ready");
+    let attached = tool.attach(program.pid(), &["-o", &recording]);
+    program.say("go");
+    program.expect("begun");
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let run = tool.run(&["report", &recording, "--format", "json"]);
+        // A recording that has just begun may have nothing to tell yet.
+        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_default();
+        if report["devices"][0]["driver"]["live_bytes"].as_u64() > Some(0) {
+            break;
+        }
+        assert!(Instant::now() < patience, "{run:?}");
+    }
+    program.say("stop");
+    let words = pairs(&program.expect("figures "));
+    let run = attached.interrupt();
+    program.say("end");
+    assert!(program.finish().success());
+    let report = run.json();
+    assert_eq!(report["lost"]["events"], 0, "{report}");
+    let device = &report["devices"][0];
+    assert_eq!(number(device, "allocated"), words["allocated"], "{device}");
+    assert_eq!(number(device, "reserved"), words["reserved"], "{device}");
+    // Probed twice it would be taken twice, at one address.
+    let taken = number(&device["driver"], "live_bytes");
+    assert_eq!(taken, words["reserved"], "{device}");
+    assert_eq!(number(&device["ledger"], "double_allocs"), 0, "{device}");
+    assert_eq!(number(&device["ledger"], "unknown_frees"), 0, "{device}");
 }
