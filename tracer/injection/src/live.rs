@@ -110,9 +110,10 @@ pub fn forget_code(stacks: bool) {
     if let Some(inside) = enter()
         && let Some(unwinder) = &inside.live().unwinder
     {
-        unwinder.rules.clear();
         let replaced = &inside.live().replaced;
-        replaced.fetch_add(u64::from(stacks), Ordering::Relaxed);
+        unwinder.forget(|| {
+            replaced.fetch_add(u64::from(stacks), Ordering::Relaxed);
+        });
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     driver_layer,
     got::{self, Pointers},
     live::{self, Executing, Live},
-    native::{self, FindObject, Rules, Unwinder},
+    native::{self, FindObject, Unwinder},
     neighbour, report,
     shared::Shared,
     socket::Socket,
@@ -236,11 +236,9 @@ fn unwinder() -> Option<Unwinder> {
         native::set_main_stack_end(unsafe { *(end as *const usize) });
     }
     let find_object = got::symbol_anywhere(c"_dl_find_object")?;
-    Some(Unwinder {
-        rules: Rules::new(),
-        // SAFETY: the function of this name has this type in every glibc that has it.
-        find_object: unsafe { std::mem::transmute::<usize, FindObject>(find_object) },
-    })
+    // SAFETY: the function of this name has this type in every glibc that has it.
+    let find_object = unsafe { std::mem::transmute::<usize, FindObject>(find_object) };
+    Some(Unwinder::new(find_object))
 }
 
 /// The function that marks a step, if one was named.

@@ -10,7 +10,7 @@ use vramscope_wire::{
     VS_MAX_FRAMES, VS_NONE, vs_entries_VS_ENTRY_FLAG, vs_instr_kind_VS_INSTR_POINTER, vs_python,
 };
 
-use crate::{live::Live, thread};
+use crate::{live::Live, native::mix, thread};
 
 /// Frames that are kept.
 pub const FRAMES: usize = VS_MAX_FRAMES as usize;
@@ -69,12 +69,6 @@ impl Walk {
 pub unsafe fn read<T: Copy>(address: u64, offset: u32) -> T {
     // SAFETY: the caller's promise; CPython aligns its fields, `unaligned` asks for nothing.
     unsafe { ((address.wrapping_add(u64::from(offset))) as *const T).read_unaligned() }
-}
-
-/// Mixes a value into a hash (the multiplier of rustc-hash).
-#[inline]
-pub fn mix(hash: u64, value: u64) -> u64 {
-    (hash.rotate_left(5) ^ value).wrapping_mul(0xf135_7aea_2e62_a9c5)
 }
 
 /// The calling thread's `PyThreadState`, 0 if it has none or must not be looked at.

@@ -1,6 +1,6 @@
 //! Who asked: a stack's id, and its body when it was not sent before.
 
-use core::{mem::MaybeUninit, sync::atomic::Ordering};
+use core::{mem::MaybeUninit, ops::Range, sync::atomic::Ordering};
 
 use vramscope_wire::{
     VS_FRAME_ENTRY, VS_FRAME_HIDDEN, VS_MAX_FRAMES, vs_counter_VS_COUNT_BODY_LOST,
@@ -11,12 +11,12 @@ use vramscope_wire::{
 
 use super::{
     codes,
-    python::{OWNER_GENERATOR, Walk, mix, walk},
+    python::{OWNER_GENERATOR, Walk, walk},
     write,
 };
 use crate::{
     live::Live,
-    native::{self, ALL_FRAMES, End, FRAMES, Frames, Place},
+    native::{self, ALL_FRAMES, End, FRAMES, Frames, Place, Unwinder, mix},
 };
 
 /// What tells hashes of machine code from those of Python alone.
@@ -32,34 +32,17 @@ pub fn fill(live: &Live, head: &mut vs_header, place: Option<Place>) {
     if walk.as_ref().is_some_and(|walk| walk.truncated) {
         head.flags |= vs_flag_VS_FLAG_TRUNCATED as u16;
     }
-    let frames = match (&live.unwinder, place) {
-        (Some(unwinder), Some(place)) => {
-            // Where there are Python frames, they say the rest.
-            let until = if walk.is_some() && !live.whole_stacks {
-                live.interpreter.clone()
-            } else {
-                0..0
-            };
-            Some(native::walk::<FRAMES>(unwinder, place, until))
-        }
-        _ => None,
-    };
+    let native = place.and_then(|place| Native::at(live, place, walk.is_some()));
     let caller = match walk {
         Some(_) => None,
         None => live.executing.caller(),
     };
-    if let (Some(caller), None) = (caller, &frames) {
+    if let (Some(caller), None) = (caller, &native) {
         head.stack = caller;
         head.flags |= vs_flag_VS_FLAG_BACKWARD as u16;
         return;
     }
-    identify(
-        live,
-        head,
-        walk.as_deref(),
-        frames.as_ref(),
-        caller.unwrap_or(0),
-    );
+    identify(live, head, walk.as_deref(), native, caller.unwrap_or(0));
 }
 
 /// Fills in the calling thread's Python stack, and nothing else.
@@ -70,29 +53,49 @@ pub fn fill_python(live: &Live, head: &mut vs_header) {
     identify(live, head, walk.as_deref(), None, 0);
 }
 
+/// Machine code below a hooked function.
+struct Native<'a> {
+    unwinder: &'a Unwinder,
+    place: Place,
+    until: Range<u64>,
+    /// What its frames are known by.
+    number: u64,
+}
+
+impl Native<'_> {
+    /// That of the calling thread, where it was asked for and there is any.
+    #[inline]
+    fn at(live: &Live, place: Place, python: bool) -> Option<Native<'_>> {
+        let unwinder = live.unwinder.as_ref()?;
+        // Where there are Python frames, they say the rest.
+        let until = if python && !live.whole_stacks {
+            live.interpreter.clone()
+        } else {
+            0..0
+        };
+        let seed = || mix(NATIVE_SEED, live.replaced.load(Ordering::Relaxed));
+        let number = unwinder.number(place, &until, seed)?;
+        Some(Native {
+            unwinder,
+            place,
+            until,
+            number,
+        })
+    }
+}
+
 /// Finds the id of a stack, or sends the stack and gives it one.
 #[inline]
 fn identify(
     live: &Live,
     head: &mut vs_header,
     walk: Option<&Walk>,
-    frames: Option<&Frames<FRAMES>>,
+    native: Option<Native<'_>>,
     caller: u32,
 ) {
     let mut hash = walk.map_or(0, |walk| walk.hash);
-    let native = frames.map_or(&[][..], Frames::addresses);
-    if !native.is_empty() {
-        hash ^= NATIVE_SEED;
-        hash = mix(hash, live.replaced.load(Ordering::Relaxed));
-        for address in native {
-            hash = mix(hash, *address);
-        }
-        hash = mix(hash, caller.into());
-        // What lies beyond the interpreter differs in depth if it differs, but for functions whose
-        // frames are of one size.
-        if let Some(End::Before(place)) = frames.map(|frames| &frames.end) {
-            hash = mix(hash, native::depth(place));
-        }
+    if let Some(native) = &native {
+        hash = mix(mix(hash, native.number), caller.into());
         hash ^= hash >> 29;
     } else if walk.is_none() {
         return;
@@ -101,7 +104,7 @@ fn identify(
         head.stack = id;
         return;
     }
-    match send(live, head, walk, frames, caller) {
+    match send(live, head, walk, native, caller) {
         Some(id) => {
             live.stacks.insert(hash, id);
             head.stack = id;
@@ -121,23 +124,26 @@ fn send(
     live: &Live,
     head: &vs_header,
     walk: Option<&Walk>,
-    native: Option<&Frames<FRAMES>>,
+    native: Option<Native<'_>>,
     caller: u32,
 ) -> Option<u32> {
+    let near = native
+        .as_ref()
+        .map(|native| native::walk::<FRAMES>(native.unwinder, native.place, &native.until));
     // What lies beyond the interpreter is told once a stack.
-    let beyond = match (&live.unwinder, native.map(|frames| frames.end)) {
-        (Some(unwinder), Some(End::Before(place))) => {
-            Some(native::walk::<ALL_FRAMES>(unwinder, place, 0..0))
+    let beyond = match (&native, near.as_ref().map(|near| near.end)) {
+        (Some(native), Some(End::Before(place))) => {
+            Some(native::walk::<ALL_FRAMES>(native.unwinder, place, &(0..0)))
         }
         _ => None,
     };
     let end = beyond.as_ref().map(|frames| frames.end);
-    let state = match end.or(native.map(|frames| frames.end)) {
+    let state = match end.or(near.as_ref().map(|frames| frames.end)) {
         Some(End::Broken) => vs_walk_state_VS_WALK_BROKEN,
         Some(End::Before(_)) => vs_walk_state_VS_WALK_STOPPED,
         Some(End::Whole) | None => vs_walk_state_VS_WALK_END,
     };
-    let native = native.map_or(&[][..], Frames::addresses);
+    let native = near.as_ref().map_or(&[][..], Frames::addresses);
     let beyond = beyond.as_ref().map_or(&[][..], Frames::addresses);
     let mut frames = [0_u64; VS_MAX_FRAMES as usize];
     let mut count = 0;
