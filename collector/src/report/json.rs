@@ -1,20 +1,26 @@
 //! The report as JSON, for programs: `docs/report-json.md` says what every field means.
 
 mod schema;
+mod site;
+mod verdict;
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
-use vramscope_events::{Address, Bytes, DeviceId, FrameKind, LostCause, Pid};
+use vramscope_events::{Address, Bytes, DeviceId, LostCause, Pid};
 
-use self::schema as json;
-use super::{Options, headline};
+use self::{
+    schema as json,
+    site::{Stacks, site},
+    verdict::verdict,
+};
+use super::Options;
 use crate::{
     escape,
-    grouping::{self, Groups},
+    grouping::Groups,
     ranks::{self, Findings},
     view::{
-        Backend, Class, Confidence, DeviceView, FrameView, Grouping, LeakKind, LogLevel,
-        ProbeState, ProcessView, Rhythm, Role, SiteId, SiteView, StepSource, Verdict, View,
+        Backend, DeviceView, Grouping, LogLevel, ProbeState, ProcessView, Role, SiteId, SiteView,
+        StepSource, View,
     },
 };
 
@@ -326,183 +332,6 @@ fn blocks(groups: &Groups<'_>, shown: usize, mut survivors: Vec<Survivor>) -> Ve
             site: index.get(&block.site).copied(),
         })
         .collect()
-}
-
-/// The stacks of a device's sites by id: groups carry the stack of one of their members, shared,
-/// but are themselves made on the way and do not live as long as the view.
-struct Stacks<'a>(HashMap<SiteId, &'a SiteView>);
-
-impl<'a> Stacks<'a> {
-    fn of(device: &'a DeviceView) -> Self {
-        let all = device.sites.iter().chain(device.driver_sites.iter());
-        Stacks(all.map(|site| (site.id, site)).collect())
-    }
-}
-
-fn site<'a>(view: &View, group: &SiteView, stacks: &Stacks<'a>) -> json::Site<'a> {
-    let member = stacks.0.get(&group.id).copied();
-    let own = member.and_then(SiteView::own_frame);
-    json::Site {
-        id: group.id.0,
-        file: own.map(|frame| &*frame.file),
-        line: own.map(|frame| frame.line).filter(|line| *line > 0),
-        function: own.map(|frame| &*frame.function),
-        source: own.and_then(|frame| frame.source.as_deref()),
-        backward: group.backward(),
-        stacks: group.stacks,
-        live_bytes: group.live_bytes,
-        live_blocks: group.live_blocks,
-        total_bytes: group.total_bytes,
-        total_blocks: group.total_blocks,
-        generations: group.generations,
-        growth_bytes_per_step: finite(group.growth_bytes_per_step),
-        growth_share: finite(group.growth_share),
-        first_seen_seconds: group.first_seen.seconds_since(view.started),
-        last_seen_seconds: group.last_seen.seconds_since(view.started),
-        oldest_survivor_seconds: headline::age_seconds(group, view.now),
-        born: (group.spans.iter())
-            .map(|span| json::Born {
-                first_step: span.first,
-                last_step: span.last,
-                blocks: span.blocks,
-                bytes: span.bytes,
-                generations: span.generations,
-            })
-            .collect(),
-        retained_by: retained(view, group, stacks),
-        stack: member
-            .map(|member| member.stack.iter().map(|one| frame(one)).collect())
-            .unwrap_or_default(),
-    }
-}
-
-fn retained<'a>(view: &View, group: &SiteView, stacks: &Stacks<'a>) -> Option<json::Retained<'a>> {
-    // The answer may be of another member than the one that names the group.
-    let wanted = group.retained.as_ref()?;
-    let mut known = stacks.0.values().filter_map(|site| site.retained.as_ref());
-    let retained = known.find(|retained| Arc::ptr_eq(retained, wanted))?;
-    let answer = &*retained.holders;
-    Some(json::Retained {
-        asked_seconds: retained.asked_at.seconds_since(view.started),
-        survivors: answer.survivors,
-        asked: answer.asked,
-        holders: (answer.holders.iter().enumerate())
-            .map(|(index, holder)| json::Holder {
-                words: &holder.words,
-                kind: &holder.kind,
-                path: &holder.path,
-                blocks: holder.blocks,
-                bytes: holder.bytes,
-                length: holder.length,
-                bound: holder.bound,
-                length_before: retained.lengths_before.get(index).copied().flatten(),
-            })
-            .collect(),
-        seconds_since_asked_before: (retained.asked_before)
-            .map(|before| retained.asked_at.seconds_since(before)),
-        partial: answer.partial.as_deref(),
-        notes: answer.notes.iter().map(String::as_str).collect(),
-        cost: &answer.cost,
-    })
-}
-
-fn frame(frame: &FrameView) -> json::Frame<'_> {
-    json::Frame {
-        kind: match frame.kind {
-            FrameKind::Python => "python",
-            FrameKind::Native => "native",
-            FrameKind::Backward => "backward",
-        },
-        file: &frame.file,
-        line: Some(frame.line).filter(|line| *line > 0),
-        function: &frame.function,
-        source: frame.source.as_deref(),
-        user: frame.user,
-    }
-}
-
-fn verdict<'a>(
-    verdict: &'a Verdict,
-    device: &'a DeviceView,
-    groups: &[SiteView],
-    grouping: Grouping,
-) -> json::Verdict<'a> {
-    let oom = verdict.out_of_memory.as_ref();
-    json::Verdict {
-        class: class_name(verdict.class),
-        confidence: match verdict.confidence {
-            Confidence::Low => "low",
-            Confidence::Medium => "medium",
-            Confidence::High => "high",
-        },
-        rhythm: match verdict.rhythm {
-            Rhythm::PerStep => "per_step",
-            Rhythm::PerPeriod => "per_period",
-            Rhythm::None => "none",
-        },
-        period_steps: verdict.period_steps,
-        growth_bytes_per_step: finite(verdict.growth_bytes_per_step),
-        interval: [finite(verdict.interval.low), finite(verdict.interval.high)],
-        since_step: verdict.since_step,
-        share_explained: finite(verdict.share_explained),
-        oom_in_steps: oom.and_then(|oom| finite(oom.steps)),
-        oom_in_steps_interval: oom.map(|oom| {
-            let interval = oom.steps_interval;
-            [finite(interval.low), finite(interval.high)]
-        }),
-        oom_in_seconds: oom.and_then(|oom| oom.seconds).and_then(finite),
-        kind: verdict.kind.map(kind_name),
-        retained_by: verdict.retained_by.as_deref(),
-        summary: &verdict.summary,
-        evidence: verdict.evidence.iter().map(String::as_str).collect(),
-        advice: &verdict.advice,
-        culprits: headline::culprit_lines(device)
-            .into_iter()
-            .map(|line| {
-                // The place in the list that is shown; by stack it is the fastest growing one.
-                let index =
-                    (groups.iter()).position(|group| grouping::holds(group, line.site, grouping));
-                let own = line.site.own_frame();
-                json::Culprit {
-                    site: index.map(|index| index as u64),
-                    file: own.map(|frame| &*frame.file),
-                    line: own.map(|frame| frame.line).filter(|line| *line > 0),
-                    function: own.map(|frame| &*frame.function),
-                    source: own.and_then(|frame| frame.source.as_deref()),
-                    stacks: line.stacks,
-                    growth_bytes_per_step: finite(line.growth_bytes_per_step),
-                    share: finite(line.share),
-                }
-            })
-            .collect(),
-    }
-}
-
-fn class_name(class: Class) -> &'static str {
-    match class {
-        Class::Leak => "leak",
-        Class::Growing => "growing",
-        Class::WarmUp => "warm_up",
-        Class::Capacity => "capacity",
-        Class::CacheGrowth => "cache_growth",
-        Class::Fragmentation => "fragmentation",
-        Class::OutsideFramework => "outside_framework",
-        Class::Healthy => "healthy",
-    }
-}
-
-fn kind_name(kind: LeakKind) -> &'static str {
-    match kind {
-        LeakKind::GraphKept => "graph_kept",
-        LeakKind::Scalars => "scalars",
-        LeakKind::Evaluation => "evaluation",
-        LeakKind::OutputsKept => "outputs_kept",
-        LeakKind::Hook => "hook",
-        LeakKind::ParameterCopies => "parameter_copies",
-        LeakKind::Exception => "exception",
-        LeakKind::Cache => "cache",
-        LeakKind::DoubleBackward => "double_backward",
-    }
 }
 
 fn finite(number: f64) -> Option<f64> {
