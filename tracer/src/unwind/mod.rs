@@ -17,6 +17,7 @@ pub mod mapped;
 pub mod merge;
 pub mod names;
 pub mod object;
+pub mod separate;
 pub mod symbols;
 pub mod table;
 pub mod tables;

@@ -3,15 +3,12 @@
 //! Symbol tables of half a gigabyte take seconds to read, and a ring does not wait: a frame gets its
 //! number at once and its name from a thread of its own, later in the same stream.
 
-use std::{
-    collections::HashMap, fs::File, os::unix::fs::OpenOptionsExt as _, path::Path, sync::Arc,
-    time::Duration,
-};
+use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use vramscope_events::{Event, Frame, FrameId, FrameKind, Pid, Record, Tid};
 
-use super::{code::Module, object::CodeFile, symbols::Symbols};
+use super::{code::Module, separate::Separate, symbols::Symbols};
 use crate::session::now;
 
 /// Names looked up in one go.
@@ -33,14 +30,22 @@ pub struct Nameless {
     pub offset: u64,
 }
 
+/// Where names come from.
+#[derive(Default)]
+struct Sources {
+    symbols: Symbols,
+    separate: Separate,
+}
+
 /// Names frames until nobody asks any more.
 pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>) {
-    let mut symbols = Symbols::default();
+    let mut sources = Sources::default();
     loop {
         let first = match nameless.recv_timeout(QUIET) {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
-                symbols.forget();
+                sources.symbols.forget();
+                sources.separate.forget();
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => return,
@@ -56,7 +61,7 @@ pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>)
         }
         let named = by_module
             .values()
-            .flat_map(|frames| name_of_module(&mut symbols, &frames[0].module, frames))
+            .flat_map(|frames| name_of_module(&mut sources, &frames[0].module, frames))
             .collect();
         if records.send(named).is_err() {
             return;
@@ -66,7 +71,7 @@ pub fn name_frames(nameless: &Receiver<Nameless>, records: &Sender<Vec<Record>>)
 
 /// Looks functions up: in the file that holds what was stripped off, where there is one, then in the
 /// file itself.
-fn functions(symbols: &mut Symbols, frames: &[Nameless]) -> Vec<Option<String>> {
+fn functions(sources: &mut Sources, frames: &[Nameless]) -> Vec<Option<String>> {
     let module = &frames[0].module;
     let Some(object) = &module.object else {
         return Vec::new();
@@ -75,8 +80,13 @@ fn functions(symbols: &mut Symbols, frames: &[Nameless]) -> Vec<Option<String>> 
         .map(|frame| object.address(frame.offset))
         .collect();
     let mut names = vec![None; addresses.len()];
-    let stripped_off = stripped_off(object, frames[0].process);
-    let files = [stripped_off.as_ref(), Some(object)];
+    // In the process's own root first.
+    let roots = [
+        format!("/proc/{}/root", frames[0].process.0).into(),
+        "/".into(),
+    ];
+    let stripped_off = sources.separate.of(object, &module.path, &roots);
+    let files = [stripped_off.as_deref(), Some(object)];
     for file in files.into_iter().flatten() {
         let missing: Vec<(usize, u64)> = (names.iter().zip(&addresses))
             .enumerate()
@@ -84,7 +94,7 @@ fn functions(symbols: &mut Symbols, frames: &[Nameless]) -> Vec<Option<String>> 
             .filter_map(|(index, (_, address))| Some((index, (*address)?)))
             .collect();
         let wanted: Vec<u64> = missing.iter().map(|(_, address)| *address).collect();
-        let found = symbols.look_up(file, &wanted);
+        let found = sources.symbols.look_up(file, &wanted);
         for ((index, _), name) in missing.iter().zip(found) {
             names[*index] = name;
         }
@@ -92,27 +102,8 @@ fn functions(symbols: &mut Symbols, frames: &[Nameless]) -> Vec<Option<String>> 
     names
 }
 
-/// The file with the symbols that were stripped off another one, where debug packages put it: by the
-/// build id, which both have. In the process's own root first.
-fn stripped_off(object: &CodeFile, process: Pid) -> Option<CodeFile> {
-    let (first, rest) = object.build_id().split_first()?;
-    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let path = format!("usr/lib/debug/.build-id/{first:02x}/{rest}.debug");
-    let roots = [format!("/proc/{}/root", process.0), String::new()];
-    roots.iter().find_map(|root| {
-        let mut options = File::options();
-        options.read(true).custom_flags(libc::O_NONBLOCK);
-        let file = options.open(format!("{root}/{path}")).ok()?;
-        let file = file
-            .metadata()
-            .is_ok_and(|data| data.is_file())
-            .then_some(file)?;
-        CodeFile::new(file).filter(|file| file.build_id() == object.build_id())
-    })
-}
-
-fn name_of_module(symbols: &mut Symbols, module: &Module, frames: &[Nameless]) -> Vec<Record> {
-    let mut functions = functions(symbols, frames).into_iter();
+fn name_of_module(sources: &mut Sources, module: &Module, frames: &[Nameless]) -> Vec<Record> {
+    let mut functions = functions(sources, frames).into_iter();
     frames
         .iter()
         .map(|frame| {

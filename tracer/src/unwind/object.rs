@@ -265,11 +265,10 @@ fn build_id(notes: &[u8]) -> Option<Vec<u8>> {
         };
         let (name, text) = (word(0)? as usize, word(4)? as usize);
         let (name_bytes, behind) = behind.split_at_checked(name.checked_next_multiple_of(4)?)?;
-        let (text_bytes, behind) = behind.split_at_checked(text.checked_next_multiple_of(4)?)?;
         if word(8)? == NT_GNU_BUILD_ID && name_bytes == b"GNU\0" {
-            return text_bytes.get(..text).map(<[u8]>::to_vec);
+            return behind.get(..text).map(<[u8]>::to_vec);
         }
-        rest = behind;
+        rest = behind.get(text.checked_next_multiple_of(4)?..)?;
     }
 }
 

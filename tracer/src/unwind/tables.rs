@@ -66,13 +66,16 @@ pub fn copy(file: &File) -> io::Result<Tables> {
     Ok(tables)
 }
 
-/// What of a file says where its symbols are, and they: offset and bytes.
-fn parts(file: &File) -> io::Result<Vec<(u64, u64)>> {
-    type Header = FileHeader64<LittleEndian>;
-    type Program = ProgramHeader64<LittleEndian>;
-    type Section = SectionHeader64<LittleEndian>;
-    const SECTION: u64 = size_of::<Section>() as u64;
-    let broken = || io::Error::from(io::ErrorKind::InvalidData);
+type Header = FileHeader64<LittleEndian>;
+type Program = ProgramHeader64<LittleEndian>;
+type Section = SectionHeader64<LittleEndian>;
+
+fn broken() -> io::Error {
+    io::Error::from(io::ErrorKind::InvalidData)
+}
+
+/// The header of a file, and those of its sections as bytes.
+fn sections(file: &File) -> io::Result<(Header, Vec<u8>)> {
     let endian = LittleEndian;
     let mut bytes = [0; size_of::<Header>()];
     file.read_exact_at(&mut bytes, 0)?;
@@ -94,6 +97,13 @@ fn parts(file: &File) -> io::Result<Vec<(u64, u64)>> {
     }
     let mut bytes = vec![0; count * size_of::<Section>()];
     file.read_exact_at(&mut bytes, at)?;
+    Ok((*header, bytes))
+}
+
+/// What of a file says where its symbols are, and they: offset and bytes.
+fn parts(file: &File) -> io::Result<Vec<(u64, u64)>> {
+    let endian = LittleEndian;
+    let (header, bytes) = sections(file)?;
     let sections = slice_from_all_bytes::<Section>(&bytes).map_err(|()| broken())?;
     let programs = u64::from(header.e_phnum.get(endian)) * size_of::<Program>() as u64;
     let tables = sections.iter().filter_map(|section| {
@@ -104,7 +114,27 @@ fn parts(file: &File) -> io::Result<Vec<(u64, u64)>> {
     let heads = [
         (0, size_of::<Header>() as u64),
         (header.e_phoff.get(endian), programs),
-        (at, count as u64 * SECTION),
+        (header.e_shoff.get(endian), bytes.len() as u64),
     ];
     Ok(heads.into_iter().chain(tables).collect())
+}
+
+/// What a section of this name holds, if that is at most so much.
+pub fn section(file: &File, name: &str, most: u64) -> Option<Vec<u8>> {
+    let endian = LittleEndian;
+    let (header, bytes) = sections(file).ok()?;
+    let sections = slice_from_all_bytes::<Section>(&bytes).ok()?;
+    let names = sections.get(usize::from(header.e_shstrndx.get(endian)))?;
+    let names = names.sh_offset.get(endian);
+    let mut found = vec![0; name.len() + 1];
+    let section = sections.iter().find(|section| {
+        let at = names.checked_add(section.sh_name.get(endian).into());
+        let read = at.is_some_and(|at| file.read_exact_at(&mut found, at).is_ok());
+        read && found.strip_suffix(&[0]) == Some(name.as_bytes())
+    })?;
+    let length = section.sh_size.get(endian);
+    let mut bytes = vec![0; usize::try_from(length).ok().filter(|_| length <= most)?];
+    file.read_exact_at(&mut bytes, section.sh_offset.get(endian))
+        .ok()?;
+    Some(bytes)
 }
