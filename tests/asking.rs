@@ -101,7 +101,8 @@ fn reports_and_recordings_say_who_holds() {
     }
 }
 
-/// A deque that fills looks like a leak until somebody asks who holds what is in it.
+/// A deque that fills looks like a leak until somebody asks who holds what is in it, and so does a
+/// cache.
 #[test]
 fn a_bounded_container_is_no_leak() {
     if let Some(reason) = missing(&tool()) {
@@ -109,8 +110,9 @@ fn a_bounded_container_is_no_leak() {
     }
     let (script, arguments) = paced_with("tests/programs/holders/bounded.py");
     let arguments = arguments.each_ref().map(String::as_str);
-    let verdict = |options: &[&str]| {
-        let mut program = Program::start(&setup(TORCHES[1]), &script, &arguments);
+    let verdict = |holder: &str, options: &[&str]| {
+        let setup = setup(TORCHES[1]).env("HOLDER", holder);
+        let mut program = Program::start(&setup, &script, &arguments);
         program.expect("ready");
         let attached = tool().attach(program.pid(), options);
         program.say("go");
@@ -121,11 +123,19 @@ fn a_bounded_container_is_no_leak() {
         program.finish();
         run.json()["devices"][0]["verdict"].clone()
     };
-    assert_eq!(verdict(&[])["class"], "leak");
-    let asked = verdict(&["--holders"]);
-    assert_eq!(asked["class"], "warm_up", "{asked}");
-    let words = "no leak: a bounded container fills, 145 of at most 400: `__main__.replay`";
-    assert_eq!(asked["summary"], words);
+    assert_eq!(verdict("deque", &[])["class"], "leak");
+    for (holder, path) in [
+        ("deque", "`__main__.replay`"),
+        (
+            "lru_cache",
+            "`__main__.batch_of, kept by functools.lru_cache`",
+        ),
+    ] {
+        let asked = verdict(holder, &["--holders"]);
+        assert_eq!(asked["class"], "warm_up", "{asked}");
+        let words = format!("no leak: a bounded container fills, 145 of at most 400: {path}");
+        assert_eq!(asked["summary"], words);
+    }
 }
 
 fn library_is_loaded(pid: u32) -> bool {

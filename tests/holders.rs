@@ -202,7 +202,7 @@ const KINDS: [(&str, &str, &str); 24] = [
     (
         "lru_cache",
         "tensor",
-        "`__main__.cached, kept by functools.lru_cache`",
+        "`__main__.cached, kept by functools.lru_cache` (an lru_cache of 1, at most 128)",
     ),
     ("thread-local", "tensor", "`__main__.local.scratch`"),
     (

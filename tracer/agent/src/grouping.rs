@@ -3,8 +3,9 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
+    bounds::{self, Container},
     graph::Graphs,
-    paths::{self, Path, Paths},
+    paths::{Path, Paths},
     python::Gil,
     report::{Holder, Kind},
     tensors::Reader,
@@ -88,15 +89,19 @@ impl Groups {
         group.parent = walk.parent(node);
         group.parent_path = path.above.clone();
         if let Some(object) = path.container.and_then(|at| walk.live(gil, at))
-            && let Some((what, length, bound)) = paths::container(gil, object)
+            && let Some(Container {
+                what,
+                length,
+                bound,
+            }) = bounds::of(gil, object)
         {
             let holder = &mut group.holder;
             holder.container_length = Some(length);
             holder.container_bound = bound;
-            let article = if what.starts_with(['O', 'A', 'E', 'I']) {
-                "an"
-            } else {
-                "a"
+            // As they are said: an `lru_cache`, too.
+            let article = match what.starts_with(['O', 'A', 'E', 'I', 'l']) && what != "list" {
+                true => "an",
+                false => "a",
             };
             holder.notes.push(match bound {
                 Some(bound) => format!("{article} {what} of {length}, at most {bound}"),

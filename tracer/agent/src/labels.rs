@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::{
+    bounds,
     python::{Gil, Object},
     roots,
 };
@@ -252,7 +253,7 @@ fn rest(gil: &Gil<'_>, parent: Object<'_>, put: Put<'_, '_>) {
                 return Label::Index(position);
             }
             match name.as_str() {
-                "functools._lru_cache_wrapper" => Label::Cached,
+                bounds::CACHE => Label::Cached,
                 "_thread._local" => Label::Silent,
                 "set" | "frozenset" => Label::Words("an element".into()),
                 "frame" => Label::Words(roots::describe(gil, parent)),

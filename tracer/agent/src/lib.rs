@@ -11,6 +11,7 @@
 //! that cannot fault.
 #![deny(unsafe_code)]
 
+mod bounds;
 mod garbage;
 mod graph;
 mod grouping;

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::{
     labels::{self, Label, Labels},
-    python::{Gil, Object},
+    python::Gil,
     walk::Walk,
 };
 
@@ -21,7 +21,7 @@ pub(crate) struct Path {
     after: After,
     /// The pattern without its last step.
     pub above: String,
-    /// The outermost container that the way leads through by a position, as the walk counts.
+    /// The outermost container that the way leads through by a position, or cache, as the walk counts.
     pub container: Option<u32>,
 }
 
@@ -145,7 +145,8 @@ impl Paths {
             let parent = walk.parent(child)?;
             let label = self.label(gil, walk, parent, child)?;
             path = path.then(&label);
-            if matches!(label, Label::Index(_)) && path.pattern.ends_with("[*]") {
+            let by_position = matches!(label, Label::Index(_)) && path.pattern.ends_with("[*]");
+            if by_position || matches!(label, Label::Cached) {
                 path.container.get_or_insert(parent);
             }
             if path.exact.len() > MOST_WORDS {
@@ -185,28 +186,6 @@ fn shorten(text: &mut String) {
     if let (Some(first), Some(last)) = (cut(keep - 20, text), cut(text.len() - keep + 20, text)) {
         *text = format!("{} … {}", &text[..first], &text[last..]);
     }
-}
-
-/// What is worth saying of the container that holds a block.
-pub(crate) fn container(gil: &Gil<'_>, object: Object<'_>) -> Option<(String, u64, Option<u64>)> {
-    let types = gil.python().types;
-    if gil.is(object, types.dict) {
-        return Some((labels::short_kind(object), gil.dict_size(object), None));
-    }
-    if gil.is(object, types.list) || gil.is(object, types.tuple) {
-        return Some((labels::short_kind(object), object.item_count(), None));
-    }
-    if object.kind_name() == "collections.deque" {
-        let bound = gil
-            .attribute(object, c"maxlen", |bound| gil.number(bound))
-            .flatten();
-        return Some((
-            "deque".into(),
-            object.item_count(),
-            bound.and_then(|bound| u64::try_from(bound).ok()),
-        ));
-    }
-    None
 }
 
 #[cfg(test)]
