@@ -136,6 +136,11 @@ fn process(out: &mut String, prospect: &Prospect) -> bool {
         line(out, Standing::Missing, "to trace", &error.to_string());
         return false;
     }
+    if let Some(ahead) = &prospect.plan.ahead {
+        let path = ahead.library.path.display();
+        let text = format!("not loaded yet; when it is, it will be\n{path}");
+        line(out, Standing::Good, "CUDA driver", &text);
+    }
     probes(out, prospect);
     good
 }

@@ -53,7 +53,10 @@ pub(super) fn cause_words(cause: LostCause) -> &'static str {
 }
 
 /// What the driver's layer tells where nothing else is seen.
-fn driver_alone(process: &ProcessView) -> Vec<String> {
+fn driver_alone(process: &ProcessView, device: &DeviceView) -> Vec<String> {
+    if device.sites.is_empty() && device.peak_allocated == 0 {
+        return vec!["Nothing was allocated on it while it was watched.".into()];
+    }
     if process.info.torch.is_some() {
         return vec![
             "PyTorch does not report its blocks here (cudaMallocAsync does not): only what the \
@@ -96,7 +99,7 @@ pub fn of_device(process: &ProcessView, device: &DeviceView) -> Vec<String> {
         ));
     }
     if !device.tensor_layer {
-        out.extend(driver_alone(process));
+        out.extend(driver_alone(process, device));
     }
     out.extend(shares::notes(process, device));
     let check = &device.check;
