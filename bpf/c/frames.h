@@ -129,6 +129,35 @@ static long visit_frame(__u32 index, void *context)
 	return 0;
 }
 
+/* Whether the walk that starts here is one that was made before.
+ *
+ * A function of its own, and global, for the verifier's sake: it looks at those once, and not at every
+ * place and with everything that it knows there, which took most of a second. */
+__noinline int is_walk(struct slot *slot, struct vs_python *python, struct python_walk *walk)
+{
+	__u64 frame;
+
+	if (!slot || !python || !walk)
+		return 0;
+	frame = slot->frame;
+	if (walk->frame != frame || walk->known != slot->hash || !walk->visited)
+		return 0;
+	for (__u32 n = 0; n < VS_WALK_FRAMES; n++) {
+		struct look *then = &walk->frames[n], look;
+
+		if (n >= walk->visited)
+			return 1;
+		if (look_at(slot, python, frame, &look))
+			return 0;
+		if (look.code != then->code || look.previous != then->previous ||
+		    look.instr != then->instr || look.owner != then->owner ||
+		    look.entry != then->entry)
+			return 0;
+		frame = look.previous;
+	}
+	return 1;
+}
+
 /* Looks for the walk that starts here among those that were made before. */
 static __always_inline struct python_walk *recall_walk(struct slot *slot, struct vs_python *python)
 {
@@ -139,26 +168,9 @@ static __always_inline struct python_walk *recall_walk(struct slot *slot, struct
 		instr = *(__u64 *)(slot->bulk + (within & (VS_BULK - 8)) + (python->frame_instr & 0x78));
 	slot->set = mix(slot->frame, instr) >> 32;
 	walks = walks_of(slot);
-	for (__u32 way = 0; way < VS_WALK_WAYS; way++) {
-		struct python_walk *walk = &walks->way[way];
-		__u64 frame = slot->frame;
-
-		if (walk->frame != frame || walk->known != slot->hash || !walk->visited)
-			continue;
-		for (__u32 n = 0; n < VS_WALK_FRAMES; n++) {
-			struct look *then = &walk->frames[n], look;
-
-			if (n >= walk->visited)
-				return walk;
-			if (look_at(slot, python, frame, &look))
-				break;
-			if (look.code != then->code || look.previous != then->previous ||
-			    look.instr != then->instr || look.owner != then->owner ||
-			    look.entry != then->entry)
-				break;
-			frame = look.previous;
-		}
-	}
+	for (__u32 way = 0; way < VS_WALK_WAYS; way++)
+		if (is_walk(slot, python, &walks->way[way]))
+			return &walks->way[way];
 	return 0;
 }
 

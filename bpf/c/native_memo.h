@@ -138,12 +138,19 @@ static __always_inline __u64 depth(__u64 sp)
 	return above < VS_DEEPEST ? above : sp;
 }
 
-/* Whether a remembered walk is the one that starts here; the stack lies in the window. */
-static __always_inline int is_it(struct native_slot *slot, struct memo *memo, __u64 deep)
+/* Whether a remembered walk is the one that starts here; the stack lies in the window. Global for the
+ * verifier's sake, see is_walk(). */
+__noinline int is_it(struct native_slot *slot, struct memo *memo, __u64 deep)
 {
-	struct vs_stack_mixed *walk = &slot->copy.before;
-	__u64 sp = slot->from.sp;
-	__u32 words = memo->words;
+	struct vs_stack_mixed *walk;
+	__u32 words;
+	__u64 sp;
+
+	if (!slot || !memo)
+		return 0;
+	walk = &slot->copy.before;
+	sp = slot->from.sp;
+	words = memo->words;
 
 	if (!memo->id || memo->epoch != walk->epoch || memo->pc != slot->from.pc || memo->depth != deep ||
 	    memo->python != walk->python || memo->caller != walk->caller)
