@@ -135,11 +135,15 @@ pub fn plan(process: &Process, mappings: &[Mapping], python: Option<&Python>) ->
 
 /// How many of the [`LIBRARIES`] a process has mapped.
 pub fn libraries(mappings: &[Mapping]) -> usize {
-    let mapped = |library: &&&str| {
-        let mut names = mappings.iter().filter_map(Mapping::file_name);
-        names.any(|name| name.starts_with(**library))
-    };
-    LIBRARIES.iter().filter(mapped).count()
+    let mapped = LIBRARIES
+        .iter()
+        .filter(|library| is_mapped(mappings, library));
+    mapped.count()
+}
+
+fn is_mapped(mappings: &[Mapping], library: &str) -> bool {
+    let mut names = mappings.iter().filter_map(Mapping::file_name);
+    names.any(|name| name.starts_with(library))
 }
 
 impl Plan {
@@ -169,11 +173,15 @@ impl Plan {
         };
         let found = functions(process, mappings, DRIVER_LIBRARY, is_called);
         self.driver_layer = found.is_ok();
-        let found = found.or_else(|reason| self.driver_ahead(process, is_called).ok_or(reason));
-        self.driver_file = found
-            .as_ref()
-            .ok()
-            .and_then(|(library, _)| ahead::identity(library));
+        // One that is mapped and cannot be read is not another file of its name.
+        let found = match found {
+            Err(reason) if !is_mapped(mappings, DRIVER_LIBRARY) => {
+                self.driver_ahead(process, is_called).ok_or(reason)
+            }
+            found => found,
+        };
+        let library = found.as_ref().ok().map(|(library, _)| library);
+        self.driver_file = library.and_then(ahead::identity);
         for call in CALLS.iter().filter(wanted) {
             let consequence = call.kind.consequence();
             let probe = match &found {

@@ -17,10 +17,7 @@ use std::{
     sync::Arc,
 };
 
-use nix::{
-    fcntl::{OFlag, OpenHow, ResolveFlag, open, openat2},
-    sys::stat::Mode,
-};
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use vramscope_python::Process;
 
 use crate::{library::Library, target};
@@ -91,14 +88,9 @@ fn regular(root: impl AsFd, path: &Path) -> Option<OwnedFd> {
 fn read_cache(root: &File) -> Option<Vec<u8>> {
     let found = regular(root, Path::new(CACHE))?;
     let by_name = format!("/proc/self/fd/{}", found.as_raw_fd());
-    let opened = open(
-        by_name.as_str(),
-        OFlag::O_RDONLY | OFlag::O_CLOEXEC,
-        Mode::empty(),
-    );
     let mut bytes = Vec::new();
-    let file = File::from(opened.ok()?).take(MAX_CACHE_BYTES);
-    { file }.read_to_end(&mut bytes).ok()?;
+    let file = File::open(by_name).ok()?;
+    file.take(MAX_CACHE_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -181,7 +173,7 @@ mod tests {
         }
         // Whoever opened it would wait for ever.
         let pipe = of("waits").join(DRIVER);
-        nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         fs::write(of("real").join("libcuda.so.580"), b"the driver").unwrap();
         std::os::unix::fs::symlink(of("real").join("libcuda.so.580"), of("link").join(DRIVER))
             .unwrap();
@@ -193,6 +185,29 @@ mod tests {
         assert_eq!(fs::read(&found.library.file).unwrap(), b"the driver");
         let real = fs::metadata(of("real").join("libcuda.so.580")).unwrap();
         assert_eq!(identity(&found.library), Some((real.dev(), real.ino())));
+    }
+
+    #[test]
+    fn a_driver_that_is_mapped_and_cannot_be_read_is_no_other_one() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::copy("/proc/self/exe", folder.path().join(DRIVER)).unwrap();
+        let sleeper = Sleeper::with(folder.path().to_str().unwrap());
+        let process = Process::open(sleeper.0.id()).unwrap();
+        let mut mappings = process.mappings().unwrap();
+        let mut gone = mappings[0].clone();
+        gone.inode = 0;
+        gone.path = Some("/nowhere/libc10.so".into());
+        mappings.push(gone.clone());
+        let plan = |mappings: &[vramscope_python::Mapping]| {
+            let plan = crate::plan::plan(&process, mappings, None);
+            (plan.ahead.is_some(), plan.driver_file.is_some())
+        };
+        assert_eq!(plan(&mappings), (true, true));
+        gone.path = Some("/nowhere/libcuda.so.1".into());
+        // No address has a mapping by which it could be reached either.
+        (gone.start, gone.end) = (4096, 8192);
+        mappings.push(gone);
+        assert_eq!(plan(&mappings), (false, false));
     }
 
     #[test]
