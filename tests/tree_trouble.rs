@@ -98,12 +98,12 @@ fn a_killed_rank_has_ended_and_the_others_stay_exact() {
     assert!(number(tensors(killed), "allocated") > 0);
 }
 
-/// Whether a session that records knows a process by now.
-fn has_process(recording: &str, pid: u64) -> bool {
+/// Whether a session that records sees by now what a process allocates: that it knows of the
+/// process says nothing of its probes.
+fn sees(recording: &str, pid: u64) -> bool {
     let run = tool().run(&["report", recording, "--json"]);
     let report: Value = serde_json::from_str(&run.stdout).unwrap_or_default();
-    let processes = report["processes"].as_array().into_iter().flatten();
-    processes.into_iter().any(|process| process["pid"] == pid)
+    report["processes"].is_array() && with_devices(&report).contains_key(&pid)
 }
 
 /// Waits for something that others do in their own time.
@@ -142,7 +142,7 @@ fn without_the_kernels_word_processes_are_looked_for() {
     let mut attached = tool.attach(program.pid(), &["-o", recording]);
     program.say("copy");
     let copy: u64 = program.expect("begun ").parse().unwrap();
-    until(|| has_process(recording, copy));
+    until(|| sees(recording, copy));
     program.say(&format!("more {copy}"));
     let words = program.expect("copy ");
     program.say("end");
@@ -176,7 +176,7 @@ fn notices_that_the_kernel_had_no_room_for_are_counted_and_made_good() {
     program.say("copy");
     let copy: u64 = program.expect("begun ").parse().unwrap();
     attached.signal(Signal::SIGCONT);
-    until(|| has_process(recording, copy));
+    until(|| sees(recording, copy));
     program.say(&format!("more {copy}"));
     let words = program.expect("copy ");
     program.say("end");

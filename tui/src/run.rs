@@ -159,6 +159,7 @@ impl Session {
             }
             if schedule.is_due() {
                 stale |= schedule.take(&mut app, feed);
+                stale |= follow_size(&mut app, terminal)?;
             }
         }
     }
@@ -300,6 +301,17 @@ fn draw<B: Backend>(terminal: &mut Terminal<B>, app: &App) -> Result<(), TuiErro
         .draw(|frame| views::draw(app, frame.buffer_mut()))
         .map_err(gone)?;
     Ok(())
+}
+
+/// Takes the terminal's size in; whether it has changed. Nobody tells of a change that comes
+/// before the thread that reads the keys listens for signals, or together with a key.
+fn follow_size<B: Backend>(app: &mut App, terminal: &Terminal<B>) -> Result<bool, TuiError> {
+    let (columns, lines) = size(terminal)?;
+    let new = app.size != (columns, lines);
+    if new {
+        update(app, Message::Size(columns, lines));
+    }
+    Ok(new)
 }
 
 fn size<B: Backend>(terminal: &Terminal<B>) -> Result<(u16, u16), TuiError> {

@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::pty::{Session, orders};
+use common::pty::{Session, demo, orders};
+use portable_pty::CommandBuilder;
 
 #[test]
 fn every_view_and_out() {
@@ -145,6 +146,22 @@ fn follows_the_size() {
         });
     }
     demo.wait_for("? help  q quit");
+    demo.keys("q");
+    demo.assert_restored(Some(0));
+}
+
+/// A signal may come before anybody listens for it; a lost one is as good as a blocked one.
+#[test]
+fn follows_a_size_that_nobody_tells_of() {
+    let mut command = CommandBuilder::new("env");
+    command.arg("--block-signal=WINCH");
+    command.arg(demo());
+    command.arg("leak");
+    let mut demo = Session::start_command(command, &[]);
+    demo.wait_for("enter open");
+    demo.resize(120, 40);
+    demo.wait_for("? help  q quit");
+    assert_eq!(demo.picture().lines().count(), 40, "{}", demo.picture());
     demo.keys("q");
     demo.assert_restored(Some(0));
 }

@@ -2,10 +2,12 @@
 
 usage: later.py
 Prints "ready". For each line "many N" it starts N processes that end at once, one after the other, and prints
-"many done"; for each line "copy" a copy of itself, which takes memory on the GPU and says "begun PID". With
-"more PID" that copy takes more and says "copy PID allocated A reserved S". "end" ends all.
+"many done"; for each line "copy" a copy of itself, which takes memory on the GPU, says "begun PID" and goes on
+to take and give back a little. With "more PID" it takes more that it keeps, and says
+"copy PID allocated A reserved S". "end" ends all.
 """
 import os
+import select
 import sys
 
 import torch
@@ -26,6 +28,9 @@ def copy(told):
     """What a copy does."""
     kept = [torch.empty(1 << 16, device="cuda")]
     say(f"begun {os.getpid()}")
+    # Whoever waits for its events to be seen waits for its probes, not for its name.
+    while not select.select([told], [], [], 0.01)[0]:
+        torch.empty(1, device="cuda")
     assert os.read(told, 1)
     kept += [torch.empty(1 << (12 + block), device="cuda") for block in range(6)]
     del kept[3]

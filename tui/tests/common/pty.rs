@@ -123,6 +123,8 @@ impl Session {
             pixel_height: 0,
         };
         self.parser = parser(cols, rows, &self.raw);
+        // What comes from here on is looked at, not what was there.
+        self.parser.process(b"\x1b[2J");
         self.pair
             .master
             .resize(size)
