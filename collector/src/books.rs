@@ -93,6 +93,16 @@ impl Collector {
         })
     }
 
+    /// The blocks of a device that were allocated since the attach and not freed, in no order: of
+    /// the framework, or of the driver where the framework tells nothing.
+    pub fn survivors(&self, process: Pid, device: DeviceId) -> impl Iterator<Item = Survivor> {
+        self.live_blocks(BookKey {
+            process,
+            device,
+            layer: self.main_layer(process, device),
+        })
+    }
+
     /// The sites of a book, by their first allocation.
     pub fn site_totals(&self, key: BookKey) -> impl Iterator<Item = SiteTotals> {
         let sites = self.book(key).map(Book::sites).unwrap_or_default();

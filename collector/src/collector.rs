@@ -418,28 +418,6 @@ impl Collector {
         });
         self.log.add(time, pid, step, level, text);
     }
-
-    /// The blocks of a device that were allocated since the attach and not freed, in no order: of
-    /// the framework, or of the driver where the framework tells nothing.
-    pub fn survivors(&self, process: Pid, device: DeviceId) -> impl Iterator<Item = Survivor> {
-        let process = self.by_pid.get(&process).map(|i| &self.processes[*i]);
-        let device = process
-            .and_then(|process| process.devices.iter().find(|known| known.id == device))
-            .map(Device::main_book);
-        device.into_iter().flat_map(|book| {
-            book.ledger.iter().map(|(address, block)| {
-                let site = book.site_of(block);
-                Survivor {
-                    address,
-                    size: block.size(),
-                    site: site.id,
-                    stack: site.stack,
-                    born_step: block.step.into(),
-                    born: block.time,
-                }
-            })
-        })
-    }
 }
 
 /// The line for the log where `verdict` is of another class than the one that is kept.

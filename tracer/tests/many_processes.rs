@@ -5,15 +5,14 @@
 
 use std::{
     collections::HashMap,
-    io::{BufRead as _, BufReader, Write as _},
     path::Path,
-    process::{Command, Stdio},
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use vramscope_events::Event;
-use vramscope_test_support::skip;
+use vramscope_test_support::{Program, skip};
 use vramscope_tracer::{Options, Session, kernel};
 
 /// `vramscope_bpf::MAX_PROCESSES`, of which the first program takes one.
@@ -34,24 +33,19 @@ fn processes_beyond_the_last_place_are_refused_and_counted() {
         .arg(sources.join("python_stacks/libc10.c"))
         .status();
     assert!(built.expect("a C compiler").success());
-    let mut child = Command::new("python3")
+    let mut command = Command::new("python3");
+    command
         .arg(sources.join("many_processes/copies.py"))
         .arg(folder.path())
-        .arg(COPIES.to_string())
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("python3 starts");
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut line = move || output.next().unwrap().unwrap();
-    let mut input = child.stdin.take().unwrap();
-    assert_eq!(line(), "ready");
+        .arg(COPIES.to_string());
+    let mut program = Program::of(command);
+    program.expect("ready");
     let options = Options {
         watch_devices: false,
         tree: true,
         ..Options::default()
     };
-    let mut session = Session::attach(child.id(), &options).unwrap();
+    let mut session = Session::attach(program.pid(), &options).unwrap();
     let records = session.records().clone();
     let (started, all_started) = crossbeam_channel::unbounded();
     let (told, all_told) = crossbeam_channel::unbounded();
@@ -75,8 +69,8 @@ fn processes_beyond_the_last_place_are_refused_and_counted() {
         }
         (begun, ended, lost, reported)
     });
-    writeln!(input, "copy").unwrap();
-    assert_eq!(line(), "copied");
+    program.say("copy");
+    program.expect("copied");
     while all_started.recv_timeout(Duration::from_secs(120)).unwrap() < PLACES {}
     let until = Instant::now() + Duration::from_secs(120);
     let refused = |session: &mut Session| {
@@ -91,13 +85,13 @@ fn processes_beyond_the_last_place_are_refused_and_counted() {
         assert!(Instant::now() < until, "{:?}", session.notes);
         thread::sleep(Duration::from_millis(20));
     }
-    writeln!(input, "report").unwrap();
-    assert_eq!(line(), "reported");
+    program.say("report");
+    program.expect("reported");
     // Their code is read when their first stack comes: they are to be there then.
     while all_told.recv_timeout(Duration::from_secs(120)).unwrap() < PLACES - 1 {}
-    writeln!(input, "end").unwrap();
-    assert_eq!(line(), "done");
-    assert!(child.wait().unwrap().success());
+    program.say("end");
+    program.expect("done");
+    assert!(program.finish().success());
     while !session.is_over() {
         assert!(
             Instant::now() < until,

@@ -6,15 +6,9 @@
 
 mod native_support;
 
-use std::{
-    collections::HashMap,
-    io::{BufRead as _, BufReader, Write as _},
-    path::Path,
-    process::{Command, Stdio},
-    thread::JoinHandle,
-};
+use std::{collections::HashMap, path::Path, process::Command, thread::JoinHandle};
 
-use vramscope_test_support::injection_library;
+use vramscope_test_support::{Program, injection_library};
 use vramscope_tracer::{Native, Options, Session};
 
 use native_support::{CUT, LIBRARIES, Seen, Stack, build, interpreter, why_not};
@@ -61,33 +55,29 @@ fn unloaded_code_is_forgotten() {
     let directory = tempfile::tempdir().unwrap();
     build(directory.path());
     let truth_file = directory.path().join("truth.json");
-    let mut child = Command::new(interpreter)
+    let mut command = Command::new(interpreter);
+    command
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native_stacks/unloading.py"))
         .arg(directory.path())
         .arg("20000")
         .arg(&truth_file)
-        .args(["nofp", "deleted"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut input = child.stdin.take().unwrap();
-    assert_eq!(output.next().unwrap().unwrap(), "ready");
+        .args(["nofp", "deleted"]);
+    let mut program = Program::of(command);
+    program.expect("ready");
     let options = Options {
         watch_devices: false,
         tree: false,
         ..Options::default()
     };
-    let mut session = Session::attach(child.id(), &options).unwrap();
+    let mut session = Session::attach(program.pid(), &options).unwrap();
     let listener = listen(&session);
-    writeln!(input, "go").unwrap();
-    let done = output.next().unwrap().unwrap();
+    program.say("go");
+    let done = program.expect("");
     session.detach();
     let seen = listener.join().unwrap();
     drop(session);
-    writeln!(input, "end").unwrap();
-    assert!(child.wait().unwrap().success());
+    program.say("end");
+    assert!(program.finish().success());
     let truth: HashMap<u64, Stack> =
         serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();
     let (mut right, mut none, mut wrong) = (0, 0, 0);
@@ -116,19 +106,15 @@ fn compare(interpreter: &Path) {
     let directory = tempfile::tempdir().unwrap();
     build(directory.path());
     let truth_file = directory.path().join("truth.json");
-    let mut child = Command::new(interpreter)
+    let mut command = Command::new(interpreter);
+    command
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native_stacks/workload.py"))
         .arg(directory.path())
         .args([EVENTS.to_string(), THREADS.to_string()])
         .arg(&truth_file)
-        .args(LIBRARIES.map(|(prefix, _)| prefix))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut input = child.stdin.take().unwrap();
-    assert_eq!(output.next().unwrap().unwrap(), "ready");
+        .args(LIBRARIES.map(|(prefix, _)| prefix));
+    let mut program = Program::of(command);
+    program.expect("ready");
 
     // All at once: a run for each would take three times the time.
     let options = |native| Options {
@@ -143,20 +129,20 @@ fn compare(interpreter: &Path) {
     let sessions = [
         (
             "injection, always",
-            Session::inject(child.id(), &options(Native::Always)).unwrap(),
+            Session::inject(program.pid(), &options(Native::Always)).unwrap(),
         ),
         (
             "ebpf, new",
-            Session::attach(child.id(), &options(Native::New)).unwrap(),
+            Session::attach(program.pid(), &options(Native::New)).unwrap(),
         ),
         (
             "ebpf, always",
-            Session::attach(child.id(), &options(Native::Always)).unwrap(),
+            Session::attach(program.pid(), &options(Native::Always)).unwrap(),
         ),
     ];
     let listeners = sessions.each_ref().map(|(_, session)| listen(session));
-    writeln!(input, "go").unwrap();
-    let done = output.next().unwrap().unwrap();
+    program.say("go");
+    let done = program.expect("");
     let mut sessions = sessions;
     for (_, session) in &mut sessions {
         session.detach();
@@ -164,8 +150,8 @@ fn compare(interpreter: &Path) {
     let seen = listeners.map(|listener| listener.join().unwrap());
     let names = sessions.each_ref().map(|(name, _)| *name);
     drop(sessions);
-    writeln!(input, "end").unwrap();
-    assert!(child.wait().unwrap().success());
+    program.say("end");
+    assert!(program.finish().success());
 
     let truth: HashMap<u64, Stack> =
         serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();

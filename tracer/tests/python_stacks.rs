@@ -3,15 +3,14 @@
 
 use std::{
     collections::HashMap,
-    io::{BufRead as _, BufReader, Write as _},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     sync::Arc,
     thread::JoinHandle,
 };
 
 use vramscope_events::{Event, Frame, FrameId, FrameKind, StackId};
-use vramscope_test_support::{injection_library, newer_pythons};
+use vramscope_test_support::{Program, injection_library, newer_pythons};
 use vramscope_tracer::{Options, Session, kernel};
 
 const EVENTS: usize = 20_000;
@@ -100,18 +99,14 @@ fn interpreters(version: &str) -> Vec<PathBuf> {
 
 fn compare(interpreter: &Path, library: &Path, directory: &Path) {
     let truth_file = directory.join("truth.json");
-    let mut child = Command::new(interpreter)
+    let mut command = Command::new(interpreter);
+    command
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python_stacks/workload.py"))
         .arg(library)
         .args([EVENTS.to_string(), THREADS.to_string()])
-        .arg(&truth_file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut input = child.stdin.take().unwrap();
-    assert_eq!(output.next().unwrap().unwrap(), "ready");
+        .arg(&truth_file);
+    let mut program = Program::of(command);
+    program.expect("ready");
 
     // Both tracers at once: a run for each would take twice the time.
     let options = Options {
@@ -119,19 +114,19 @@ fn compare(interpreter: &Path, library: &Path, directory: &Path) {
         library: Some(injection_library()),
         ..Options::default()
     };
-    let mut injected = Session::inject(child.id(), &options).unwrap();
-    let mut probed = Session::attach(child.id(), &options).unwrap();
+    let mut injected = Session::inject(program.pid(), &options).unwrap();
+    let mut probed = Session::attach(program.pid(), &options).unwrap();
     for note in injected.notes.iter().chain(&probed.notes) {
         println!("note: {note}");
     }
-    writeln!(input, "go").unwrap();
+    program.say("go");
     let listeners = [listen(&injected), listen(&probed)];
-    let done = output.next().unwrap().unwrap();
+    let done = program.expect("");
     injected.detach();
     probed.detach();
     let [by_library, by_kernel] = listeners.map(|listener| listener.join().unwrap());
-    writeln!(input, "end").unwrap();
-    assert!(child.wait().unwrap().success());
+    program.say("end");
+    assert!(program.finish().success());
 
     let truth: HashMap<u64, Stack> =
         serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();

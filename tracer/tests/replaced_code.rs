@@ -4,18 +4,11 @@
 
 mod native_support;
 
-use std::{
-    collections::HashMap,
-    io::{BufRead as _, BufReader, Write as _},
-    path::Path,
-    process::{Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{collections::HashMap, path::Path, process::Command, thread, time::Duration};
 
 use crossbeam_channel::unbounded;
 use vramscope_events::Event;
-use vramscope_test_support::{injection_library, skip};
+use vramscope_test_support::{Program, injection_library, skip};
 use vramscope_tracer::{Native, Options, Session};
 
 use native_support::{Seen, Stack, build, interpreter, why_not};
@@ -67,20 +60,15 @@ fn watch(name: &str, interpreter: &Path, attach: impl Fn(u32, Options) -> Sessio
     let folder = tempfile::tempdir().unwrap();
     build(folder.path());
     let truth_file = folder.path().join("truth.json");
-    let mut child = Command::new(interpreter)
+    let mut command = Command::new(interpreter);
+    command
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/native_stacks/replacing.py"))
         .arg(folder.path())
-        .arg(&truth_file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut input = child.stdin.take().unwrap();
-    let mut line = move || output.next().unwrap().unwrap();
-    assert_eq!(line(), "ready");
+        .arg(&truth_file);
+    let mut program = Program::of(command);
+    program.expect("ready");
     let mut session = attach(
-        child.id(),
+        program.pid(),
         Options {
             watch_devices: false,
             tree: false,
@@ -111,9 +99,9 @@ fn watch(name: &str, interpreter: &Path, attach: impl Fn(u32, Options) -> Sessio
         }
         seen
     });
-    writeln!(input, "go").unwrap();
+    program.say("go");
     for (change, expected) in CHANGES {
-        assert_eq!(line(), format!("changed {change}"));
+        assert_eq!(program.expect("changed "), change);
         let mut before = Vec::new();
         loop {
             match innermosts.recv_timeout(PATIENCE) {
@@ -126,19 +114,18 @@ fn watch(name: &str, interpreter: &Path, attach: impl Fn(u32, Options) -> Sessio
             "{name}: {change}: {} other names before it was known",
             before.len()
         );
-        writeln!(input, "go").unwrap();
+        program.say("go");
         // What is decoded after the next change cannot be told any more.
-        let words = line();
-        let end: u64 = words.strip_prefix("last ").unwrap().parse().unwrap();
+        let end: u64 = program.expect("last ").parse().unwrap();
         while numbers.recv_timeout(PATIENCE).unwrap() != end {}
-        writeln!(input, "go").unwrap();
+        program.say("go");
     }
-    assert_eq!(line(), "done 1600");
+    assert_eq!(program.expect("done "), "1600");
     session.detach();
     let seen = listener.join().unwrap();
     drop(session);
-    writeln!(input, "end").unwrap();
-    assert!(child.wait().unwrap().success());
+    program.say("end");
+    assert!(program.finish().success());
 
     let truth: HashMap<u64, Stack> =
         serde_json::from_slice(&std::fs::read(&truth_file).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! A Python program on the simulated device, driven through its standard input and output.
+//! A program, most often Python on the simulated device, driven through its standard input and output.
 
 use std::{
     collections::VecDeque,
@@ -91,10 +91,14 @@ impl Program {
             .arg("--")
             .arg(script)
             .args(arguments)
-            .envs(setup.environment.iter().cloned())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
-        let mut child = command.spawn().expect("tests/simcuda/run starts");
+            .envs(setup.environment.iter().cloned());
+        Program::of(command)
+    }
+
+    /// Starts any command.
+    pub fn of(mut command: Command) -> Program {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = (command.spawn()).unwrap_or_else(|error| panic!("{command:?}: {error}"));
         let stdout = child.stdout.take().expect("piped");
         let (sender, output) = channel();
         thread::spawn(move || {
@@ -112,7 +116,7 @@ impl Program {
         }
     }
 
-    /// Its process id: the simulator's front replaces itself by Python.
+    /// Its process id; the simulator's front replaces itself by Python.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
