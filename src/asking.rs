@@ -2,6 +2,8 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    sync::{Mutex, PoisonError},
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -10,7 +12,7 @@ use vramscope_collector::{
     Collector, escape,
     grouping::{self, Groups},
     report::{headline, units},
-    view::{DeviceView, Grouping, ProcessView, SiteId, SiteView, View},
+    view::{Class, DeviceView, Grouping, ProcessView, SiteId, SiteView, View},
 };
 use vramscope_events::{DeviceId, Event, Holders, Pid, StackId};
 use vramscope_holders::{Answer, Asker, Cost, Holder, Kind, Request, words};
@@ -24,6 +26,10 @@ const MEMORY: u64 = 160 << 20;
 /// How far the events may be behind on a busy machine.
 const LAG: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// How long whoever ends waits for an answer that is under way: the library is to be taken out.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// One question at a time: two would take the library away from each other.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Columns of a name in the text.
 const COLUMNS: usize = 300;
 
@@ -110,9 +116,49 @@ pub fn find_soon(handle: &Handle, choice: &Choice) -> anyhow::Result<Subject> {
     let start = Instant::now();
     loop {
         match find(handle, choice) {
-            Err(_) if start.elapsed() < LAG => std::thread::sleep(LOOK_AGAIN),
+            Err(_) if start.elapsed() < LAG => thread::sleep(LOOK_AGAIN),
             found => return found,
         }
+    }
+}
+
+/// The survivors of the line that the verdict names first; `None` while no verdict speaks of growth.
+///
+/// # Errors
+/// The session has ended, or nothing survives.
+pub fn find_growing(handle: &Handle) -> anyhow::Result<Option<Subject>> {
+    let found = handle.with_collector(|collector, view| {
+        let grows = device_of(view, &Choice::Named).is_ok_and(|(_, device)| {
+            let class = device.verdict.as_ref().map(|verdict| verdict.class);
+            matches!(class, Some(Class::Leak | Class::Growing))
+        });
+        grows.then(|| chosen(collector, view, &Choice::Named))
+    })?;
+    found.transpose()
+}
+
+/// What is said before somebody is asked who did not expect it.
+pub fn announcement(subject: &Subject) -> String {
+    format!(
+        "asking process {} about {} survivors of {}: this runs code in it",
+        subject.process,
+        subject.blocks.len(),
+        subject.name,
+    )
+}
+
+/// Waits a while for a thread that asks.
+pub fn wait_for<T>(thread: &JoinHandle<T>) {
+    let start = Instant::now();
+    while !thread.is_finished() {
+        if start.elapsed() > PATIENCE {
+            eprintln!(
+                "note: the question what holds the survivors has no answer yet; the library in the \
+                 process ends by itself, and stays loaded and idle"
+            );
+            return;
+        }
+        thread::sleep(LOOK_AGAIN);
     }
 }
 
@@ -140,6 +186,7 @@ pub fn ask(handle: &Handle, subject: &Subject, limits: Limits) -> anyhow::Result
 /// # Errors
 /// It cannot be asked, or does not answer.
 pub fn ask_about(process: Pid, blocks: &[Block], limits: Limits) -> anyhow::Result<Asked> {
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let request = Request {
         addresses: blocks.iter().map(|block| block.address).collect(),
         sizes: blocks.iter().map(|block| block.size).collect(),

@@ -20,6 +20,7 @@ use crate::{
     cli::{AttachArgs, Format, RecordArgs, ReportArgs, ReportStyle, TargetArgs},
     engine::{End, Engine, Finished},
     exit::Usage,
+    interview::{self, Heard, Interview},
     output, recording, signals,
     subject::{Place, Subject},
     target, watching,
@@ -108,9 +109,9 @@ fn watch(
     record: Option<&RecordArgs>,
     ask: bool,
 ) -> anyhow::Result<Finished> {
-    let (session, ()) = session(target, duration, show, record, |engine| {
-        if ask {
-            ask_at_the_end(engine);
+    let (session, ()) = session(target, duration, show, record, ask, |engine, heard| {
+        if let Some(heard) = heard {
+            ask_at_the_end(engine, &heard);
         }
     })?;
     Ok(session)
@@ -118,19 +119,19 @@ fn watch(
 
 /// What holds the survivors of the first line. That it cannot be told is worth a word, and no
 /// reason to withhold the report.
-fn ask_at_the_end(engine: &Engine) {
+fn ask_at_the_end(engine: &Engine, heard: &Heard) {
     let handle = engine.handle();
-    let asked = asking::find_soon(handle, &Choice::Named).and_then(|subject| {
-        eprintln!(
-            "asking process {} about {} survivors of {}: this runs code in it",
-            subject.process,
-            subject.blocks.len(),
-            subject.name,
-        );
+    // Whoever has ended is not waited for.
+    let asked = match engine.ended() {
+        true => asking::find(handle, &Choice::Named),
+        false => asking::find_soon(handle, &Choice::Named),
+    };
+    let asked = asked.and_then(|subject| {
+        eprintln!("{}", asking::announcement(&subject));
         asking::ask(handle, &subject, Limits::default())
     });
     if let Err(error) = asked {
-        eprintln!("warning: not asked what holds the survivors: {error:#}");
+        interview::tell(heard, Some(&error));
     }
 }
 
@@ -152,7 +153,9 @@ pub fn watch_then<T>(
     show: Show,
     then: impl FnOnce(&Engine) -> T,
 ) -> anyhow::Result<T> {
-    let (finished, done) = session(target, duration, show, None, then)?;
+    let (finished, done) = session(target, duration, show, None, false, |engine, _| {
+        then(engine)
+    })?;
     leave(finished);
     Ok(done)
 }
@@ -162,7 +165,8 @@ fn session<T>(
     duration: Option<Duration>,
     show: Show,
     record: Option<&RecordArgs>,
-    then: impl FnOnce(&Engine) -> T,
+    ask: bool,
+    then: impl FnOnce(&Engine, Option<Heard>) -> T,
 ) -> anyhow::Result<(Finished, T)> {
     let pid = target.pid()?;
     let stop = signals::stop_flag().context("signals could not be taken over")?;
@@ -189,11 +193,20 @@ fn session<T>(
     };
     let engine = Engine::start(session, collector, publish, recorder)?;
     let until = duration.map(|duration| Instant::now() + duration);
+    let interview = match ask {
+        true => Some(Interview::start(engine.handle().clone(), move |words| {
+            // The terminal is the live view's.
+            if show == Show::Nothing {
+                eprintln!("{words}");
+            }
+        })?),
+        false => None,
+    };
     match show {
         Show::Live => watching::live(&engine, &stop, until, pid)?,
         Show::Nothing => wait(&engine, &stop, until),
     }
-    let done = then(&engine);
+    let done = then(&engine, interview.map(Interview::end));
     let finished = engine.finish()?;
     for note in finished.session.notes.iter().skip(told) {
         eprintln!("note: {note}");

@@ -89,7 +89,8 @@ pub struct AttachArgs {
     pub duration: Option<Duration>,
     #[command(flatten)]
     pub report: ReportStyle,
-    /// Ask the process at the end what keeps the survivors of the first line alive; runs code in it
+    /// Ask the process what keeps the survivors of the first line alive, when a leak is found and at
+    /// the end; runs code in it
     #[arg(long)]
     pub holders: bool,
     #[command(flatten)]
@@ -112,6 +113,10 @@ pub struct RunArgs {
     /// Write the report to this file instead of standard error; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub report_to: Option<PathBuf>,
+    /// Ask the program what keeps the survivors of the first line alive, when a leak is found and
+    /// now and then; runs code in it
+    #[arg(long)]
+    pub holders: bool,
     #[command(flatten)]
     pub record: RecordArgs,
     /// Write a flamegraph of the survivors to this file at the end, too

@@ -13,6 +13,7 @@ mod export;
 mod flame;
 mod generate;
 mod holders;
+mod interview;
 mod live;
 mod output;
 mod recording;

@@ -16,6 +16,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use vramscope_collector::Collector;
 use vramscope_events::Backend;
 use vramscope_tracer::{AttachError, Session, inject::library};
 
@@ -23,6 +24,7 @@ use crate::{
     attach::{flame, render},
     cli::{RunArgs, RunBackend},
     engine::{Engine, Finished},
+    interview::{self, Interview},
     output, recording, signals, target,
 };
 
@@ -88,11 +90,7 @@ fn injected(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
         Err(code) => return Ok(Watched::NotStarted(code)),
     };
     let collector = target::collector(config, &session);
-    let recorder = recording::start(&options.record, &collector)?;
-    let engine = Engine::start(session, collector, None, recorder)?;
-    let status = wait(&mut child, stop)?;
-    let finished = Box::new(engine.finish()?);
-    Ok(Watched::Ended(status, Some(finished)))
+    watch(options, session, collector, &mut child, stop)
 }
 
 /// Probes of the kernel; the session places them as soon as there is something to probe.
@@ -119,9 +117,29 @@ fn probed(options: &RunArgs, stop: &AtomicBool) -> anyhow::Result<Watched> {
         }
     };
     let collector = target::collector(config, &session);
+    watch(options, session, collector, &mut child, stop)
+}
+
+/// Watches the program to its end.
+fn watch(
+    options: &RunArgs,
+    session: Session,
+    collector: Collector,
+    child: &mut Child,
+    stop: &AtomicBool,
+) -> anyhow::Result<Watched> {
     let recorder = recording::start(&options.record, &collector)?;
     let engine = Engine::start(session, collector, None, recorder)?;
-    let status = wait(&mut child, stop)?;
+    let interview = match options.holders {
+        true => Some(Interview::start(engine.handle().clone(), |words| {
+            eprintln!("vramscope: {words}");
+        })?),
+        false => None,
+    };
+    let status = wait(child, stop)?;
+    if let Some(interview) = interview {
+        interview::tell(&interview.end(), None);
+    }
     let finished = Box::new(engine.finish()?);
     Ok(Watched::Ended(status, Some(finished)))
 }
@@ -147,12 +165,13 @@ fn start(
     })
 }
 
-/// Waits for the program's end; a wish to end that was sent to us alone is passed on to it.
+/// Waits for the program's end; a wish to end that was sent to us alone is passed on to it. While we
+/// ask it what holds its memory, we trace it as well.
 fn wait(child: &mut Child, stop: &AtomicBool) -> anyhow::Result<ExitStatus> {
     let mut passed_on = false;
     loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
+        if vramscope_ptrace::has_ended(child.id())? {
+            return Ok(child.wait()?);
         }
         if stop.load(Ordering::Relaxed) && !passed_on {
             passed_on = true;

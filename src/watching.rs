@@ -6,7 +6,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use vramscope_collector::view::View;
@@ -17,11 +17,6 @@ use crate::{
     asking::{self, Choice, Limits},
     engine::{Engine, Handle},
 };
-
-/// How long whoever leaves waits for an answer that is under way: the library is to be taken out.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How often it is looked for meanwhile.
-const TICK: Duration = Duration::from_millis(20);
 
 /// Shows a session until the user leaves.
 pub fn live(
@@ -42,7 +37,9 @@ pub fn live(
         asking: None,
     };
     vramscope_tui::run(&mut feed, options)?;
-    feed.wait_for_the_answer();
+    if let Some(thread) = &feed.asking {
+        asking::wait_for(thread);
+    }
     Ok(())
 }
 
@@ -54,25 +51,6 @@ struct LiveFeed<'a> {
     pid: u32,
     question: Arc<Mutex<Option<Question>>>,
     asking: Option<JoinHandle<()>>,
-}
-
-impl LiveFeed<'_> {
-    fn wait_for_the_answer(&mut self) {
-        let Some(thread) = self.asking.take() else {
-            return;
-        };
-        let start = Instant::now();
-        while !thread.is_finished() {
-            if start.elapsed() > PATIENCE {
-                eprintln!(
-                    "note: the question what holds the survivors has no answer yet; the library in \
-                     the process ends by itself, and stays loaded and idle"
-                );
-                return;
-            }
-            thread::sleep(TICK);
-        }
-    }
 }
 
 impl Feed for LiveFeed<'_> {

@@ -6,6 +6,8 @@ use std::{arch::x86_64, ffi::c_void, io, mem};
 
 use nix::unistd::Pid;
 
+use crate::status;
+
 /// ptrace.h: the extended state of the processor, in the layout of `xsave`.
 const NT_X86_XSTATE: usize = 0x202;
 /// ptrace.h; libc does not name them.
@@ -39,30 +41,55 @@ pub(crate) enum Stop {
 }
 
 /// Asks after a thread without waiting for it.
+///
+/// The end of a child of this process is not taken: whoever waits for the child is to have it. In one
+/// process everybody's waits see the same.
 pub(crate) fn wait(thread: Pid) -> io::Result<Status> {
-    let mut status = 0;
-    // SAFETY: `status` is a valid place for the answer for the length of the call.
-    let got = unsafe {
-        libc::waitpid(
-            thread.as_raw(),
-            &raw mut status,
-            libc::__WALL | libc::WNOHANG,
-        )
-    };
-    match got {
-        0 => Ok(Status::Unchanged),
-        -1 => Err(io::Error::last_os_error()),
-        _ if !libc::WIFSTOPPED(status) => Ok(Status::Ended),
-        _ => {
-            let signal = libc::WSTOPSIG(status);
-            Ok(Status::Stopped(match status >> 16 {
-                libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupt,
-                libc::PTRACE_EVENT_STOP => Stop::Group(signal),
-                _ if signal == libc::SIGTRAP | 0x80 => Stop::SystemCall,
-                _ => Stop::Signal(signal),
-            }))
-        }
+    // Stops alone: a thread that ends right now is not taken by this. One that has ended cannot stop
+    // any more: that is an error here, and told below.
+    if let Ok(Some(told)) = ask(thread, libc::WSTOPPED) {
+        // SAFETY: what tells of a child has the fields of `SIGCHLD`.
+        let status = unsafe { told.si_status() };
+        let signal = status & 0xff;
+        return Ok(Status::Stopped(match status >> 8 {
+            libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => Stop::Interrupt,
+            libc::PTRACE_EVENT_STOP => Stop::Group(signal),
+            _ if signal == libc::SIGTRAP | 0x80 => Stop::SystemCall,
+            _ => Stop::Signal(signal),
+        }));
     }
+    if !has_ended(thread)? {
+        return Ok(Status::Unchanged);
+    }
+    if !status::is_our_child(thread.as_raw().cast_unsigned()) {
+        // Its parent learns of the end once its tracer has.
+        ask(thread, libc::WEXITED)?;
+    }
+    Ok(Status::Ended)
+}
+
+/// Whether a child or a traced thread has ended, which stays to be told.
+pub(crate) fn has_ended(thread: Pid) -> io::Result<bool> {
+    let told = ask(thread, libc::WEXITED | libc::WNOWAIT)?;
+    // A stop of a traced thread is told whether it was asked for or not.
+    let ends = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
+    Ok(told.is_some_and(|told| ends.contains(&told.si_code)))
+}
+
+/// waitid(2), without waiting.
+fn ask(thread: Pid, what: libc::c_int) -> io::Result<Option<libc::siginfo_t>> {
+    // SAFETY: a `siginfo_t` is numbers, for which 0 is a value.
+    let mut told: libc::siginfo_t = unsafe { mem::zeroed() };
+    let id = thread.as_raw().cast_unsigned();
+    let how = what | libc::__WALL | libc::WNOHANG;
+    // SAFETY: `told` is a valid place for the answer for the length of the call.
+    let failed = unsafe { libc::waitid(libc::P_PID, id, &raw mut told, how) } == -1;
+    if failed {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: filled in by the kernel, or still 0.
+    let nobody = unsafe { told.si_pid() } == 0;
+    Ok((!nobody).then_some(told))
 }
 
 /// How a stopped thread goes on.

@@ -49,3 +49,14 @@ mod waits;
 pub use error::{Error, Result};
 pub use frame::Argument;
 pub use tracee::{Loaded, Tracee};
+
+/// Whether a child of this process has ended; its status stays to be waited for.
+///
+/// For whoever starts a program and has it traced as well: waitpid(2) in any thread would take the
+/// stops of the traced program for its own news.
+///
+/// # Errors
+/// It is no child, or was waited for already.
+pub fn has_ended(child: u32) -> std::io::Result<bool> {
+    ffi::has_ended(nix::unistd::Pid::from_raw(child.cast_signed()))
+}

@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 pub(crate) struct Status {
     pub state: char,
     pub tracer: u32,
+    pub process: u32,
+    pub parent: u32,
     pub shadow_stack: bool,
     /// Signals that wait for the thread or for its process.
     pub pending: u64,
@@ -39,6 +41,8 @@ impl Status {
             match name {
                 "State" => status.state = value.chars().next().unwrap_or_default(),
                 "TracerPid" => status.tracer = value.parse().unwrap_or_default(),
+                "Tgid" => status.process = value.parse().unwrap_or_default(),
+                "PPid" => status.parent = value.parse().unwrap_or_default(),
                 "SigPnd" | "ShdPnd" => {
                     status.pending |= u64::from_str_radix(value, 16).unwrap_or_default();
                 }
@@ -49,6 +53,13 @@ impl Status {
         }
         status
     }
+}
+
+/// Whether this is the first thread of a process that this one started: its end is the process's. A
+/// further thread ends without a word to the parent.
+pub(crate) fn is_our_child(thread: u32) -> bool {
+    Status::read(thread, thread)
+        .is_some_and(|status| status.process == thread && status.parent == std::process::id())
 }
 
 /// The ids of its threads, lowest first.
@@ -164,14 +175,16 @@ mod tests {
     #[test]
     fn lines_of_status() {
         let status = Status::parse(
-            "Name:\ta:b\nState:\tS (sleeping)\nTracerPid:\t77\nSigPnd:\t0000000000000001\n\
-             ShdPnd:\t0000000000000200\nSigBlk:\tfffffffe7ffbfeff\nx86_Thread_features:\tshstk \n",
+            "Name:\ta:b\nState:\tS (sleeping)\nTgid:\t40\nPPid:\t39\nTracerPid:\t77\n\
+             SigPnd:\t0000000000000001\nShdPnd:\t0000000000000200\nSigBlk:\tfffffffe7ffbfeff\nx86_Thread_features:\tshstk \n",
         );
         assert_eq!(
             status,
             Status {
                 state: 'S',
                 tracer: 77,
+                process: 40,
+                parent: 39,
                 shadow_stack: true,
                 pending: 0x201,
                 blocked: 0xffff_fffe_7ffb_feff,

@@ -2,7 +2,11 @@
 
 mod support;
 
-use std::{process::Command, time::Duration};
+use std::{
+    os::unix::process::ExitStatusExt as _,
+    process::Command,
+    time::{Duration, Instant},
+};
 
 use nix::{
     sys::{
@@ -140,6 +144,37 @@ fn a_missing_library_is_told_in_the_loaders_words() {
         .call(1, &[Argument::Bytes(&long)], SHORT)
         .unwrap_err();
     assert!(matches!(error, Error::TooLong { .. }), "{error}");
+}
+
+/// Whoever started the program waits for it while another thread traces it: stops are no end, and the
+/// end is told with its status, also when it comes in the middle of a call.
+#[test]
+fn a_child_that_is_traced_ends_once_and_for_its_parent() {
+    let directory = tempfile::tempdir().unwrap();
+    let library = library(directory.path(), "mine.so");
+    for round in 0..30 {
+        let mut target = odd(directory.path(), "reads");
+        let pid = target.pid();
+        let tracee = Tracee::open(pid).unwrap();
+        let loaded = tracee.load(&library, DEADLINE).unwrap();
+        let nap = tracee.symbol(&loaded.path, "nap").unwrap();
+        std::thread::scope(|scope| {
+            let naps = scope.spawn(|| {
+                // Until it is gone.
+                while tracee.call(nap, &[Argument::Word(1)], DEADLINE).is_ok() {}
+            });
+            // The end comes at another moment of a call each time.
+            let until = Instant::now() + Duration::from_micros(20_000 + 300 * round);
+            while Instant::now() < until {
+                assert!(!vramscope_ptrace::has_ended(pid).unwrap(), "round {round}");
+            }
+            kill(id(&target), Signal::SIGKILL).unwrap();
+            while !vramscope_ptrace::has_ended(pid).unwrap() {}
+            naps.join().unwrap();
+        });
+        let status = target.child.wait().unwrap();
+        assert_eq!(status.signal(), Some(9), "round {round}: {status}");
+    }
 }
 
 #[test]

@@ -1,0 +1,117 @@
+//! `--holders`: asks what holds the survivors while the program goes on, by itself.
+//!
+//! A program that runs out of memory cannot be asked afterwards. So it is asked for the first time
+//! once a verdict speaks of growth, and again whenever it has been watched for twice as long: the
+//! last answer is never older than half the session, and a day of training costs a dozen questions.
+
+use std::{
+    sync::mpsc::{self, RecvTimeoutError, Sender},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    asking::{self, Limits},
+    engine::Handle,
+};
+
+/// How often the verdict is looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// A look is followed by a rest of this many times what it took.
+const REST: u32 = 50;
+/// The second question comes this long after the first at the earliest.
+const BETWEEN: Duration = Duration::from_secs(10);
+/// How many questions may fail before the first answer; then none is asked any more.
+const FAILURES: usize = 3;
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// How many questions were answered.
+    pub answers: usize,
+    /// Why the others were not.
+    pub failures: Vec<String>,
+}
+
+/// The thread that asks.
+pub struct Interview {
+    /// Dropped to have the thread end.
+    halt: Sender<()>,
+    thread: JoinHandle<Heard>,
+}
+
+impl Interview {
+    /// Starts to ask; `say` is told of each question before it is asked.
+    ///
+    /// # Errors
+    /// The system has no thread to give.
+    pub fn start(
+        handle: Handle,
+        say: impl Fn(&str) + Send + 'static,
+    ) -> std::io::Result<Interview> {
+        let (halt, halted) = mpsc::channel::<()>();
+        let thread = thread::Builder::new()
+            .name("interview".into())
+            .spawn(move || {
+                let mut heard = Heard::default();
+                let begun = Instant::now();
+                let (mut next, mut pause) = (begun, LOOK);
+                while heard.answers > 0 || heard.failures.len() < FAILURES {
+                    if halted.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                        break;
+                    }
+                    if Instant::now() < next {
+                        continue;
+                    }
+                    let looked = Instant::now();
+                    let asked = ask(&handle, &say);
+                    pause = LOOK.max(looked.elapsed() * REST);
+                    match asked {
+                        Ok(false) => continue,
+                        Ok(true) => heard.answers += 1,
+                        Err(error) => heard.failures.push(format!("{error:#}")),
+                    }
+                    pause = LOOK;
+                    next = begun + 2 * begun.elapsed().max(BETWEEN / 2);
+                }
+                heard
+            })?;
+        Ok(Interview { halt, thread })
+    }
+
+    /// Asks no more; a question that is under way is waited for.
+    pub fn end(self) -> Heard {
+        drop(self.halt);
+        asking::wait_for(&self.thread);
+        match self.thread.is_finished() {
+            // One that panicked has heard nothing.
+            true => self.thread.join().unwrap_or_default(),
+            false => Heard::default(),
+        }
+    }
+}
+
+/// Says that nobody answered, or why there is no later answer.
+pub fn tell(heard: &Heard, last: Option<&anyhow::Error>) {
+    let last = last.map(|error| format!("{error:#}"));
+    let why = last.as_ref().or(heard.failures.last());
+    match (heard.answers, why) {
+        (0, None) => eprintln!(
+            "note: not asked what holds the survivors: no verdict spoke of growth while it ran"
+        ),
+        (0, Some(why)) => eprintln!("warning: not asked what holds the survivors: {why}"),
+        (_, Some(why)) => eprintln!("note: not asked again what holds the survivors: {why}"),
+        (_, None) => {}
+    }
+}
+
+/// Asks about the line that the verdict names first, if it speaks of growth; whether it did.
+fn ask(handle: &Handle, say: impl Fn(&str)) -> anyhow::Result<bool> {
+    // Nothing to ask about, or nobody any more.
+    let Ok(Some(subject)) = asking::find_growing(handle) else {
+        return Ok(false);
+    };
+    say(&asking::announcement(&subject));
+    asking::ask(handle, &subject, Limits::default())?;
+    Ok(true)
+}

@@ -1,0 +1,93 @@
+//! `--holders` on a program that ends by itself: it was asked while it ran.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
+
+/// The steps before and after the attach; enough for a verdict.
+const STEPS: [&str; 2] = ["5", "250"];
+
+fn tool() -> Tool {
+    Tool::new(env!("CARGO_BIN_EXE_vramscope"))
+}
+
+/// Waits until a recording that is being made has an answer.
+fn until_answered(recording: &str) {
+    let patience = Instant::now() + Duration::from_secs(120);
+    loop {
+        let run = tool().run(&["report", recording, "--json"]);
+        let report: Value = serde_json::from_str(&run.stdout).unwrap_or_default();
+        if report["devices"][0]["verdict"]["retained_by"].is_string() {
+            return;
+        }
+        assert!(Instant::now() < patience, "nobody was asked: {run:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn holder_is_named(report: &Value, what: &str) {
+    let verdict = &report["devices"][0]["verdict"];
+    assert_eq!(verdict["class"], "leak", "{what}: {verdict}");
+    let holder = verdict["retained_by"].as_str().unwrap_or_default();
+    assert!(holder.contains("`__main__.smoothed`"), "{what}: {verdict}");
+}
+
+#[test]
+fn a_program_that_ends_was_asked_before() {
+    if let Some(reason) = missing(&tool()) {
+        return skip("a_program_that_ends_was_asked_before", &reason);
+    }
+    for (torch, backend) in [(TORCHES[0], "inject"), (TORCHES[1], "ebpf")] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (told, recording) = (file("report.json"), file("run.vrs"));
+        let mut front = tool().command();
+        front.args(["run", "--backend", backend, "--holders", "--json"]);
+        front.args(["--report-to", &told, "-o", &recording, "--"]);
+        let case = root().join("tests/cases/01_running_loss_keeps_graph.py");
+        let mut program = Program::start_behind(
+            front,
+            &Setup::new(torch).env("LEAKCASE_STEPS", "1000"),
+            &root().join("tests/programs/paced.py"),
+            &[STEPS[0], STEPS[1], case.to_str().unwrap()],
+        );
+        program.expect("ready");
+        program.say("go");
+        program.expect("watched");
+        until_answered(&recording);
+        program.say("end");
+        assert!(program.finish().success());
+        let report: Value = serde_json::from_slice(&std::fs::read(told).unwrap()).unwrap();
+        holder_is_named(&report, backend);
+    }
+}
+
+#[test]
+fn a_process_that_is_killed_was_asked_before() {
+    if let Some(reason) = missing(&tool()) {
+        return skip("a_process_that_is_killed_was_asked_before", &reason);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let recording = folder.path().join("run.vrs");
+    let recording = recording.to_str().unwrap();
+    let case = root().join("tests/cases/01_running_loss_keeps_graph.py");
+    let mut program = Program::start(
+        &Setup::new(TORCHES[0]).env("LEAKCASE_STEPS", "1000"),
+        &root().join("tests/programs/paced.py"),
+        &[STEPS[0], STEPS[1], case.to_str().unwrap()],
+    );
+    program.expect("ready");
+    let mut attached = tool().attach(program.pid(), &["--holders", "-o", recording]);
+    program.say("go");
+    program.expect("watched");
+    until_answered(recording);
+    program.signal(Signal::SIGKILL);
+    let run = attached.wait();
+    assert!(run.status.success(), "{run:?}");
+    assert!(run.stderr.contains("this runs code in it"), "{run:?}");
+    let told = "not asked again what holds the survivors: the process has ended";
+    assert!(run.stderr.contains(told), "{run:?}");
+    holder_is_named(&run.json(), "attach");
+}
