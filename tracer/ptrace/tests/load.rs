@@ -8,7 +8,9 @@ use std::{
     time::Duration,
 };
 
-use support::{DEADLINE, Target, compile, library, program, repetitions, skip};
+use support::{
+    DEADLINE, Target, compile, library, program, repetitions, skip, until_nobody_is_inside,
+};
 use vramscope_ptrace::{Argument, Tracee};
 
 /// Pythons that the machine may have; the first that there is.
@@ -63,7 +65,7 @@ fn load_and_unload(pid: u32, library: &Path, times: usize) {
             .call(length, &[Argument::Bytes(text.as_bytes())], DEADLINE)
             .unwrap();
         assert_eq!(answer, time as u64 % 4000);
-        assert!(tracee.nobody_inside(&loaded.range).unwrap());
+        until_nobody_is_inside(&tracee, &loaded);
         tracee.unload(loaded.handle, DEADLINE).unwrap();
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
         assert!(

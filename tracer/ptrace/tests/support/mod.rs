@@ -5,8 +5,10 @@ use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio},
-    time::Duration,
+    time::{Duration, Instant},
 };
+
+use vramscope_ptrace::{Loaded, Tracee};
 
 pub const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -46,6 +48,15 @@ pub fn compile(directory: &Path, source: &str, output: &str, options: &[&str]) -
 
 pub fn library(directory: &Path, output: &str) -> PathBuf {
     compile(directory, "library.c", output, &["-shared", "-fPIC"])
+}
+
+/// A thread that could not be stopped in time, or what an old call has left on a stack, counts as
+/// somebody inside: it is asked again, as whoever unloads a library does.
+pub fn until_nobody_is_inside(tracee: &Tracee, loaded: &Loaded) {
+    let until = Instant::now() + DEADLINE;
+    while !tracee.nobody_inside(&loaded.range).unwrap() {
+        assert!(Instant::now() < until, "somebody stays inside");
+    }
 }
 
 /// A running program that says "ready" first.
