@@ -13,18 +13,29 @@ fn tool() -> Tool {
     Tool::new(env!("CARGO_BIN_EXE_vramscope"))
 }
 
-/// Waits until a recording that is being made has an answer.
-fn until_answered(recording: &str) {
+/// Waits until a recording that is being made tells of something.
+fn until(recording: &str, told: impl Fn(&Value) -> bool) {
     let patience = Instant::now() + Duration::from_secs(120);
     loop {
         let run = tool().run(&["report", recording, "--json"]);
         let report: Value = serde_json::from_str(&run.stdout).unwrap_or_default();
-        if report["devices"][0]["verdict"]["retained_by"].is_string() {
+        if told(&report) {
             return;
         }
-        assert!(Instant::now() < patience, "nobody was asked: {run:?}");
+        assert!(Instant::now() < patience, "never told: {run:?}");
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+fn is_probed(report: &Value) -> bool {
+    let probes = report["probes"].as_array().into_iter().flatten();
+    probes.into_iter().any(|probe| {
+        probe["name"] == "c10::reportMemoryUsageToProfiler" && probe["state"] == "attached"
+    })
+}
+
+fn is_answered(report: &Value) -> bool {
+    report["devices"][0]["verdict"]["retained_by"].is_string()
 }
 
 fn holder_is_named(report: &Value, what: &str) {
@@ -54,9 +65,10 @@ fn a_program_that_ends_was_asked_before() {
             &[STEPS[0], STEPS[1], case.to_str().unwrap()],
         );
         program.expect("ready");
+        until(&recording, is_probed);
         program.say("go");
         program.expect("watched");
-        until_answered(&recording);
+        until(&recording, is_answered);
         program.say("end");
         assert!(program.finish().success());
         let report: Value = serde_json::from_slice(&std::fs::read(told).unwrap()).unwrap();
@@ -82,7 +94,7 @@ fn a_process_that_is_killed_was_asked_before() {
     let mut attached = tool().attach(program.pid(), &["--holders", "-o", recording]);
     program.say("go");
     program.expect("watched");
-    until_answered(recording);
+    until(recording, is_answered);
     program.signal(Signal::SIGKILL);
     let run = attached.wait();
     assert!(run.status.success(), "{run:?}");
