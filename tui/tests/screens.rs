@@ -112,6 +112,20 @@ fn other_ranks_are_not_forgotten() {
     assert!(narrow.contains("5 processes !"), "{narrow}");
 }
 
+/// The verdict's line is as long as the holder's name, which stands at its end.
+#[test]
+fn a_long_holder_is_named_to_its_end() {
+    let mut view = fixture::asked();
+    let verdict = view.processes[0].devices[0].verdict.as_mut().expect("one");
+    verdict.retained_by = Some(
+        "the autograd graph behind `__main__.trainer.callbacks['validation'].smoothed_loss`".into(),
+    );
+    for size in [(120, 40), (80, 24)] {
+        let picture = text(&screen(view.clone(), "", size, COLOUR));
+        assert!(picture.contains(".smoothed_loss`"), "{picture}");
+    }
+}
+
 /// Before anything has come every view says what it waits for.
 #[test]
 fn empty_views_say_what_they_wait_for() {

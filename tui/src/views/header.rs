@@ -162,7 +162,12 @@ pub fn verdict_lines(app: &App, width: usize) -> Vec<Vec<(String, Role)>> {
             lines.push(line);
         } else {
             lines.push(line);
-            lines.push(vec![(" ".repeat(INDENT), Role::Text), (share, Role::Text)]);
+            // Its end says who holds the memory.
+            lines.extend(
+                wrap(&share, room, 0)
+                    .into_iter()
+                    .map(|text| vec![(" ".repeat(INDENT), Role::Text), (text, Role::Text)]),
+            );
         }
     }
     if !headline.advice.is_empty() {
