@@ -23,11 +23,12 @@ def say(text):
 def copy(number):
     """What a copy does."""
     kept = []
-    for block in range(24):
+    # To its very end: probes that come late still see what it has.
+    for block in range(40):
+        time.sleep(0.02)
         kept.append(torch.empty(1 << (14 + (block + number) % 6), device="cuda"))
         if block % 4 == 3:
             del kept[0]
-        time.sleep(0.02)
     allocated, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
     say(f"copy {os.getpid()} allocated {allocated} reserved {reserved}")
     os._exit(7)
