@@ -132,7 +132,7 @@ fn container(tool: &Tool, torch: &str) {
             "--headless",
             "--json",
             "--duration",
-            "1",
+            "3",
         ])
         .output()
         .expect("setpriv (util-linux) starts");
