@@ -5,7 +5,7 @@
 //! last answer is never older than half the session, and a day of training costs a dozen questions.
 
 use std::{
-    sync::mpsc::{self, RecvTimeoutError, Sender},
+    sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const REST: u32 = 50;
 /// The second question comes this long after the first at the earliest.
 const BETWEEN: Duration = Duration::from_secs(10);
-/// How many questions may fail before the first answer; then none is asked any more.
+/// How many questions may fail before the first answer; after that none is asked any more.
 const FAILURES: usize = 3;
 
 /// What came of it.
@@ -29,7 +29,7 @@ const FAILURES: usize = 3;
 pub struct Heard {
     /// How many questions were answered.
     pub answers: usize,
-    /// Why the others were not.
+    /// Why the questions since the last answer were not.
     pub failures: Vec<String>,
 }
 
@@ -49,33 +49,10 @@ impl Interview {
         handle: Handle,
         say: impl Fn(&str) + Send + 'static,
     ) -> std::io::Result<Interview> {
-        let (halt, halted) = mpsc::channel::<()>();
+        let (halt, halted) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("interview".into())
-            .spawn(move || {
-                let mut heard = Heard::default();
-                let begun = Instant::now();
-                let (mut next, mut pause) = (begun, LOOK);
-                while heard.answers > 0 || heard.failures.len() < FAILURES {
-                    if halted.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
-                        break;
-                    }
-                    if Instant::now() < next {
-                        continue;
-                    }
-                    let looked = Instant::now();
-                    let asked = ask(&handle, &say);
-                    pause = LOOK.max(looked.elapsed() * REST);
-                    match asked {
-                        Ok(false) => continue,
-                        Ok(true) => heard.answers += 1,
-                        Err(error) => heard.failures.push(format!("{error:#}")),
-                    }
-                    pause = LOOK;
-                    next = begun + 2 * begun.elapsed().max(BETWEEN / 2);
-                }
-                heard
-            })?;
+            .spawn(move || ask_now_and_then(&handle, say, &halted))?;
         Ok(Interview { halt, thread })
     }
 
@@ -103,6 +80,35 @@ pub fn tell(heard: &Heard, last: Option<&anyhow::Error>) {
         (_, Some(why)) => eprintln!("note: not asked again what holds the survivors: {why}"),
         (_, None) => {}
     }
+}
+
+fn ask_now_and_then(handle: &Handle, say: impl Fn(&str), halted: &Receiver<()>) -> Heard {
+    let mut heard = Heard::default();
+    let begun = Instant::now();
+    let (mut next, mut pause) = (begun, LOOK);
+    while heard.answers > 0 || heard.failures.len() < FAILURES {
+        if halted.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+            break;
+        }
+        if Instant::now() < next {
+            continue;
+        }
+        let looked = Instant::now();
+        match ask(handle, &say) {
+            Ok(false) => {
+                pause = LOOK.max(looked.elapsed() * REST);
+                continue;
+            }
+            Ok(true) => {
+                heard.answers += 1;
+                heard.failures.clear();
+            }
+            Err(error) => heard.failures.push(format!("{error:#}")),
+        }
+        pause = LOOK;
+        next = begun + 2 * begun.elapsed().max(BETWEEN / 2);
+    }
+    heard
 }
 
 /// Asks about the line that the verdict names first, if it speaks of growth; whether it did.
