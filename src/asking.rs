@@ -147,8 +147,8 @@ pub fn announcement(subject: &Subject) -> String {
     )
 }
 
-/// Waits a while for a thread that asks.
-pub fn wait_for<T>(thread: &JoinHandle<T>) {
+/// Waits a while for a thread that asks; whether it has ended.
+pub fn wait_for<T>(thread: &JoinHandle<T>) -> bool {
     let start = Instant::now();
     while !thread.is_finished() {
         if start.elapsed() > PATIENCE {
@@ -156,10 +156,11 @@ pub fn wait_for<T>(thread: &JoinHandle<T>) {
                 "note: the question what holds the survivors has no answer yet; the library in the \
                  process ends by itself, and stays loaded and idle"
             );
-            return;
+            return false;
         }
         thread::sleep(LOOK_AGAIN);
     }
+    true
 }
 
 /// Asks the process, and tells the session of the answer.

@@ -26,6 +26,18 @@ pub const CANNOT_ATTACH: u8 = 3;
 /// A recording is damaged, or no recording.
 pub const DAMAGED_INPUT: u8 = 4;
 
+/// An error with its causes, each once: many a message ends with that of its cause.
+pub fn words(error: &anyhow::Error) -> String {
+    let mut words = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !words.ends_with(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    words
+}
+
 /// Prints an error with its causes, and gives the exit code it stands for.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     // Whoever read our output has had enough (`vramscope … | head`): no error.
@@ -37,7 +49,7 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
     if closed_pipe {
         return ExitCode::SUCCESS;
     }
-    eprintln!("vramscope: {error:#}");
+    eprintln!("vramscope: {}", words(error));
     let cannot = error.downcast_ref::<AttachError>().is_some()
         || error.downcast_ref::<vramscope_holders::Error>().is_some();
     if error.downcast_ref::<Usage>().is_some() {

@@ -13,6 +13,7 @@ use std::{
 use crate::{
     asking::{self, Limits},
     engine::Handle,
+    exit,
 };
 
 /// How often the verdict is looked at.
@@ -56,21 +57,23 @@ impl Interview {
         Ok(Interview { halt, thread })
     }
 
-    /// Asks no more; a question that is under way is waited for.
+    /// Asks no more; a question that is under way is waited for, for a while.
     pub fn end(self) -> Heard {
         drop(self.halt);
-        asking::wait_for(&self.thread);
-        match self.thread.is_finished() {
-            // One that panicked has heard nothing.
-            true => self.thread.join().unwrap_or_default(),
-            false => Heard::default(),
+        let nothing = |why: &str| Heard {
+            answers: 0,
+            failures: vec![why.into()],
+        };
+        match asking::wait_for(&self.thread) {
+            true => (self.thread.join()).unwrap_or_else(|_| nothing("a bug, please report it")),
+            false => nothing("the question has no answer yet"),
         }
     }
 }
 
 /// Says that nobody answered, or why there is no later answer.
 pub fn tell(heard: &Heard, last: Option<&anyhow::Error>) {
-    let last = last.map(|error| format!("{error:#}"));
+    let last = last.map(exit::words);
     let why = last.as_ref().or(heard.failures.last());
     match (heard.answers, why) {
         (0, None) => eprintln!(
@@ -103,7 +106,7 @@ fn ask_now_and_then(handle: &Handle, say: impl Fn(&str), halted: &Receiver<()>) 
                 heard.answers += 1;
                 heard.failures.clear();
             }
-            Err(error) => heard.failures.push(format!("{error:#}")),
+            Err(error) => heard.failures.push(exit::words(&error)),
         }
         pause = LOOK;
         next = begun + 2 * begun.elapsed().max(BETWEEN / 2);

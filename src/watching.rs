@@ -16,6 +16,7 @@ use vramscope_tui::{About, Asking, Feed, Options, Question, Source};
 use crate::{
     asking::{self, Choice, Limits},
     engine::{Engine, Handle},
+    exit,
 };
 
 /// Shows a session until the user leaves.
@@ -112,6 +113,6 @@ fn answer(handle: &Handle, about: &About) -> Asking {
         .and_then(|subject| asking::ask(handle, &subject, Limits::default()));
     match asked {
         Ok(_) => Asking::Answered,
-        Err(error) => Asking::Failed(format!("{error:#}")),
+        Err(error) => Asking::Failed(exit::words(&error)),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::Signal;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 use serde_json::Value;
 use vramscope_test_support::{Program, Setup, TORCHES, Tool, missing, root, skip};
 
@@ -102,4 +105,56 @@ fn a_process_that_is_killed_was_asked_before() {
     let told = "not asked again what holds the survivors: the process has ended";
     assert!(run.stderr.contains(told), "{run:?}");
     holder_is_named(&run.json(), "attach");
+}
+
+/// At whatever moment of a question: it is over at once, and its exit code is passed on.
+#[test]
+fn a_program_may_die_while_it_is_asked() {
+    if let Some(reason) = missing(&tool()) {
+        return skip("a_program_may_die_while_it_is_asked", &reason);
+    }
+    let case = root().join("tests/cases/01_running_loss_keeps_graph.py");
+    for milliseconds in [0, 10, 40, 90, 160, 250] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let said = file("stderr");
+        let mut front = std::process::Command::new("sh");
+        front.args(["-c", "said=$1; shift; exec \"$@\" 2>\"$said\"", "sh", &said]);
+        front.arg(env!("CARGO_BIN_EXE_vramscope"));
+        front.args(["run", "--backend", "ebpf", "--holders", "--json", "--"]);
+        let mut program = Program::start_behind(
+            front,
+            &Setup::new(TORCHES[0]).env("LEAKCASE_STEPS", "1000"),
+            &root().join("tests/programs/paced.py"),
+            &["5", "900", case.to_str().unwrap()],
+        );
+        program.expect("ready");
+        program.say("go");
+        let patience = Instant::now() + Duration::from_secs(120);
+        let read = || std::fs::read_to_string(&said).unwrap_or_default();
+        let asked = loop {
+            let said = read();
+            if let Some((_, rest)) = said.split_once("asking process ")
+                && let Some((pid, _)) = rest.split_once(' ')
+            {
+                break pid.parse::<i32>().unwrap();
+            }
+            assert!(Instant::now() < patience, "nobody was asked: {said}");
+        };
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        kill(Pid::from_raw(asked), Signal::SIGKILL).unwrap();
+        let status = program.finish();
+        let said = read();
+        assert_eq!(status.code(), Some(128 + 9), "{said}");
+        assert!(!said.contains("has no answer yet"), "{said}");
+        let warning = said
+            .lines()
+            .find(|line| line.starts_with("warning: not asked"));
+        let why = ["has ended", "is gone"];
+        println!("after {milliseconds} ms: {warning:?}");
+        assert!(
+            warning.is_none_or(|warning| why.iter().any(|why| warning.contains(why))),
+            "{said}"
+        );
+    }
 }

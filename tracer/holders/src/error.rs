@@ -42,7 +42,7 @@ pub enum Error {
         waited: Duration,
     },
     /// The agent is gone: the process has ended.
-    #[error("process {pid} has ended during the search")]
+    #[error("process {pid} has ended before it answered")]
     Ended {
         /// The process.
         pid: u32,

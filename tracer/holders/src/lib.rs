@@ -59,7 +59,12 @@ impl Asker {
         let lock = Lock::of(pid)?;
         let file = library::find()?;
         let tracee = Tracee::open(pid)?;
-        let library = Library::into(&tracee, &file)?;
+        // Whatever could not be done with a process that has ended, that is why.
+        let ended = |error| match tracee.has_ended() {
+            true => Error::Ended { pid },
+            false => error,
+        };
+        let library = Library::into(&tracee, &file).map_err(ended)?;
         match start(&tracee, &library) {
             Ok((connection, hello)) => Ok(Asker {
                 tracee,
@@ -70,7 +75,7 @@ impl Asker {
             }),
             Err(error) => {
                 library.unload(&tracee, 0);
-                Err(error)
+                Err(ended(error))
             }
         }
     }

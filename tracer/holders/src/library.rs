@@ -110,7 +110,7 @@ impl Library {
         while has_thread(tracee.pid(), thread)
             || !tracee.nobody_inside(&self.loaded.range).unwrap_or(false)
         {
-            if start.elapsed() > UNLOAD_PATIENCE {
+            if start.elapsed() > UNLOAD_PATIENCE || tracee.has_ended() {
                 return false;
             }
             std::thread::sleep(pause);

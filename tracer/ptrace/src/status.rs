@@ -18,6 +18,8 @@ pub(crate) struct Status {
     pub process: u32,
     pub parent: u32,
     pub shadow_stack: bool,
+    /// Whether it has memory of its own: one that is about to end has none any more.
+    pub memory: bool,
     /// Signals that wait for the thread or for its process.
     pub pending: u64,
     /// Signals that the thread blocks.
@@ -47,6 +49,7 @@ impl Status {
                     status.pending |= u64::from_str_radix(value, 16).unwrap_or_default();
                 }
                 "SigBlk" => status.blocked = u64::from_str_radix(value, 16).unwrap_or_default(),
+                "VmSize" => status.memory = true,
                 "x86_Thread_features" => status.shadow_stack = value.contains("shstk"),
                 _ => {}
             }
@@ -85,6 +88,29 @@ pub(crate) fn is_main_stack(pid: u32, start: u64) -> bool {
                     == Some(start)
         })
     })
+}
+
+/// How long a process may take from its last memory to its last thread.
+const ENDING: Duration = Duration::from_millis(200);
+
+/// Whether all threads of a process have ended, whoever has still to be told. One that has no memory
+/// any more is waited for, for a moment.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    let start = Instant::now();
+    loop {
+        let Some(status) = Status::read(pid, pid) else {
+            return true;
+        };
+        // The first thread may have ended alone: then others live on.
+        let dead = "ZX".contains(status.state);
+        if dead && threads(pid).map_or(true, |threads| threads.len() <= 1) {
+            return true;
+        }
+        if status.memory || start.elapsed() > ENDING {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// How long the kernel may take to notice that a thread has ended, on a machine with much to do.
@@ -176,7 +202,7 @@ mod tests {
     fn lines_of_status() {
         let status = Status::parse(
             "Name:\ta:b\nState:\tS (sleeping)\nTgid:\t40\nPPid:\t39\nTracerPid:\t77\n\
-             SigPnd:\t0000000000000001\nShdPnd:\t0000000000000200\nSigBlk:\tfffffffe7ffbfeff\nx86_Thread_features:\tshstk \n",
+             SigPnd:\t0000000000000001\nShdPnd:\t0000000000000200\nSigBlk:\tfffffffe7ffbfeff\nVmSize:\t  9 kB\nx86_Thread_features:\tshstk \n",
         );
         assert_eq!(
             status,
@@ -186,6 +212,7 @@ mod tests {
                 process: 40,
                 parent: 39,
                 shadow_stack: true,
+                memory: true,
                 pending: 0x201,
                 blocked: 0xffff_fffe_7ffb_feff,
             }

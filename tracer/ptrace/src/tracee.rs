@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use vramscope_python::{Address, Mapping, Process};
+use vramscope_python::{Address, Mapping, Process, ReadError};
 
 use crate::{
     borrow::Borrowed,
@@ -57,6 +57,16 @@ impl Tracee {
     pub fn open(pid: u32) -> Result<Tracee> {
         status::check(pid)?;
         let process = Process::open(pid)?;
+        // Of one that ends meanwhile there is less and less to be seen.
+        let ended = |error| match status::has_ended(pid) {
+            true => ReadError::Gone { pid }.into(),
+            false => error,
+        };
+        Tracee::of(process).map_err(ended)
+    }
+
+    fn of(process: Process) -> Result<Tracee> {
+        let pid = process.pid();
         let mappings = process.mappings()?;
         let libc =
             Image::find(&process, &mappings, is_glibc).ok_or_else(|| Error::Unsupported {
@@ -78,6 +88,11 @@ impl Tracee {
     /// Its id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// Whether the process has ended; its parent may not know yet.
+    pub fn has_ended(&self) -> bool {
+        !self.process.is_running() || status::has_ended(self.pid())
     }
 
     /// The process, to read its memory.
