@@ -42,7 +42,8 @@ pub struct Interview {
 }
 
 impl Interview {
-    /// Starts to ask; `say` is told of each question before it is asked.
+    /// Starts to ask; `say` is told of the first question before it is asked. Of all of them the
+    /// session's log tells.
     ///
     /// # Errors
     /// The system has no thread to give.
@@ -97,7 +98,13 @@ fn ask_now_and_then(handle: &Handle, say: impl Fn(&str), halted: &Receiver<()>) 
             continue;
         }
         let looked = Instant::now();
-        match ask(handle, &say) {
+        let first = heard.answers == 0 && heard.failures.is_empty();
+        let say_once = |words: &str| {
+            if first {
+                say(words);
+            }
+        };
+        match ask(handle, say_once) {
             Ok(false) => {
                 pause = LOOK.max(looked.elapsed() * REST);
                 continue;
@@ -120,7 +127,10 @@ fn ask(handle: &Handle, say: impl Fn(&str)) -> anyhow::Result<bool> {
     let Ok(Some(subject)) = asking::find_growing(handle) else {
         return Ok(false);
     };
-    say(&asking::announcement(&subject));
+    say(&format!(
+        "{}; it is asked again each time the session has become twice as long",
+        asking::announcement(&subject)
+    ));
     asking::ask(handle, &subject, Limits::default())?;
     Ok(true)
 }
