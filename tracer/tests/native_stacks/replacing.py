@@ -125,10 +125,15 @@ for first, prefix in [(STEADY, "fp"), (COVERED, "nofp"), (REMADE, "plain"), (AGA
 def chains(change):
     """Of all libraries, and of those alone that nobody touches."""
     firsts = [STEADY] if random.random() < 0.4 else [STEADY, COVERED, AGAIN]
-    links = [random.choice(firsts) + random.randrange(8) for _ in range(random.randint(1, 5))]
+    which = [random.randrange(8) for _ in range(random.randint(1, 5))]
+    # Of the widest frames (the last function's) two at most: more than three do not fit in the copy of
+    # the stack that is made where a function is met for the first time.
+    while which.count(7) > 2:
+        which[which.index(7)] = random.randrange(7)
+    links = [random.choice(firsts) + index for index in which]
     if change in ("memory", "back") and random.random() < 0.4:
         # Innermost, so that it is met first.
-        links.append(REMADE + random.randrange(8))
+        links.append(REMADE + random.randrange(8 if which.count(7) < 2 else 7))
     return links
 
 
